@@ -1,0 +1,1 @@
+"""SHOWS: web pages and charts over monitor's queries."""

@@ -1,0 +1,35 @@
+"""Fixtures that every room's tests share, and the hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from reference_engine import bundle
+
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [name for name in os.environ if name.startswith("MONITOR_")]:
+        monkeypatch.delenv(variable)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path that MONITOR_DATA_DIR names; nothing is there yet."""
+    path = tmp_path / "data"
+    monkeypatch.setenv("MONITOR_DATA_DIR", str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def bundled_model() -> Path:
+    """The bundled model's .gguf file, as `make setup` fetches it."""
+    return bundle.bundled_path()
