@@ -1,0 +1,1 @@
+"""JUDGES: configuration, storage, detectors, verdicts and the command line."""

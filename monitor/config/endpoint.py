@@ -1,0 +1,112 @@
+"""One endpoint with its settings resolved: everything that one check needs to know."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic_core import to_jsonable_python
+
+from probes.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from monitor.config.schema import Api, Defaults, Model, Prices, Provider, Routing, ServedModel
+    from monitor.secrets import HeaderValue, SecretRef
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceConfig:
+    """What the endpoint should be. Without `weights` only the tokenizer is known, and `allowed_profiles` is empty."""
+
+    weights: Path | Literal["bundled"] | None
+    tokenizer: Path | None
+    allowed_profiles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    """One provider, one model, and their settings, defaults filled in. Durations are in seconds.
+
+    `name` is what the provider calls the model. `extra_body` is what goes into every request body beside what a probe
+    asks for: the provider's, overridden key by key by the model entry's, and `routing` as its `provider` key.
+    `headers` does not hold the API key. Keys stand here as references; `target` reads their values.
+    """
+
+    provider: str
+    model: str
+    name: str
+    api: Api
+    base_url: str
+    allow_private: bool
+    api_key: SecretRef | None
+    headers: Mapping[str, HeaderValue]
+    extra_body: Mapping[str, Any]
+    routing: Routing | None
+    timeout: float
+    idle_timeout: float
+    max_concurrency: int
+    rpm: int | None
+    reference: ReferenceConfig | None
+    hf: str | None
+    prices: Prices | None
+    labels: Mapping[str, str]
+
+    def target(self, environ: Mapping[str, str] | None = None) -> Target:
+        """What the client asks, secrets resolved. Raises SecretError for a secret that is not there."""
+        key = None if self.api_key is None else self.api_key.resolve(environ).get_secret_value()
+        return Target(
+            base_url=self.base_url,
+            served_name=self.name,
+            api_key=key,
+            headers={name: value.resolve(environ).get_secret_value() for name, value in self.headers.items()},
+            extra_body=self.extra_body,
+            allow_private=self.allow_private,
+            max_concurrency=self.max_concurrency,
+            rpm=self.rpm,
+            timeout_s=self.timeout,
+            idle_timeout_s=self.idle_timeout,
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all settings, references unresolved: equal as long as the configuration says the same."""
+        return hashlib.sha256(json.dumps(to_jsonable_python(self), sort_keys=True).encode()).hexdigest()
+
+
+def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defaults: Defaults) -> EndpointConfig:
+    """The nearest setting wins: model entry, provider, defaults."""
+    routing = entry.routing or provider.routing
+    pin = {} if routing is None else {"provider": routing.body()}
+    return EndpointConfig(
+        provider=provider.slug,
+        model=entry.model,
+        name=entry.name,
+        api=provider.api,
+        base_url=provider.base_url,
+        allow_private=provider.allow_private,
+        api_key=provider.api_key,
+        headers=provider.headers,
+        extra_body={**provider.extra_body, **entry.extra_body, **pin},
+        routing=routing,
+        timeout=provider.timeout or defaults.timeout,
+        idle_timeout=provider.idle_timeout or defaults.idle_timeout,
+        max_concurrency=provider.limits.max_concurrency or defaults.max_concurrency,
+        rpm=provider.limits.rpm or defaults.rpm,
+        reference=_reference(entry, model),
+        hf=model.hf,
+        prices=entry.prices,
+        labels=entry.labels,
+    )
+
+
+def _reference(entry: ServedModel, model: Model) -> ReferenceConfig | None:
+    reference = model.reference
+    if reference is None:
+        return None
+    allowed = entry.allowed_profiles or reference.allowed_profiles
+    return ReferenceConfig(reference.weights, reference.tokenizer, () if reference.weights is None else allowed)

@@ -1,0 +1,140 @@
+"""The rules that hold between keys of the configuration file.
+
+They read the plain document, not the validated one, so that one wrong key does not hide what is wrong elsewhere;
+whatever has the wrong shape is left to the schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.config.base_url import check_base_url, forbidden_base_url
+from monitor.config.problems import KeyPath
+from monitor.config.suggestion import suggestion
+from monitor.secrets import is_secret_name
+
+Finding = tuple[KeyPath, str]
+Section = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A section and where it stands."""
+
+    section: Section
+    path: KeyPath
+
+
+def broken_rules(document: object) -> Iterator[Finding]:
+    """Each broken rule: the key it is about, and a sentence about it."""
+    if not isinstance(document, Mapping):
+        return
+    models = document.get("models")
+    models = models if isinstance(models, Mapping) else {}
+    for slug, model in models.items():
+        if isinstance(model, Mapping) and isinstance(model.get("reference"), Mapping):
+            yield from _reference(Place(model["reference"], ("models", slug, "reference")))
+    providers = list(_sections(document.get("providers"), ("providers",)))
+    yield from _unique(providers, "slug")
+    for provider in providers:
+        yield from _address(provider)
+        yield from _headers(provider)
+        yield from _served_models(provider, models)
+
+
+def _sections(value: object, path: KeyPath) -> Iterator[Place]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, Mapping):
+                yield Place(item, (*path, index))
+
+
+def _reference(place: Place) -> Iterator[Finding]:
+    weights, tokenizer = place.section.get("weights"), place.section.get("tokenizer")
+    if weights is None and tokenizer is None:
+        yield place.path, "needs weights or tokenizer; remove it to monitor without a reference"
+    elif weights is None and "allowed_profiles" in place.section:
+        yield (*place.path, "allowed_profiles"), "needs weights: a tokenizer alone has no numerics"
+
+
+def _unique(places: list[Place], key: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for place in places:
+        value = place.section.get(key)
+        if not isinstance(value, str):
+            continue
+        if value in seen:
+            yield (*place.path, key), f"'{value}' is taken by an earlier entry; {key}s must differ"
+        seen.add(value)
+
+
+def _address(provider: Place) -> Iterator[Finding]:
+    url, allow_private = provider.section.get("base_url"), provider.section.get("allow_private", False)
+    if not isinstance(url, str) or not isinstance(allow_private, bool):
+        return
+    try:
+        forbidden = forbidden_base_url(check_base_url(url), allow_private=allow_private)
+    except ValueError:
+        return
+    if forbidden is not None:
+        name = provider.section.get("slug")
+        yield (
+            (*provider.path, "base_url"),
+            f"provider '{name}' may not be asked: {forbidden.reason}. {forbidden.remedy}",
+        )
+
+
+def _headers(provider: Place) -> Iterator[Finding]:
+    headers = provider.section.get("headers")
+    if not isinstance(headers, Mapping):
+        return
+    seen: set[str] = set()
+    for name, value in headers.items():
+        path = (*provider.path, "headers", name)
+        if name.lower() in seen:
+            yield path, "the header is there twice (case does not count); keep one"
+        seen.add(name.lower())
+        if is_secret_name(name) and isinstance(value, str) and "${" not in value:
+            yield path, "carries a credential: write ${env:NAME} or ${file:PATH}; a literal value is refused"
+    if "authorization" in seen and provider.section.get("api_key") is not None:
+        yield (*provider.path, "api_key"), "is sent as the Authorization header, which headers sets as well; keep one"
+
+
+def _served_models(provider: Place, models: Section) -> Iterator[Finding]:
+    entries = list(_sections(provider.section.get("models"), (*provider.path, "models")))
+    seen: set[str] = set()
+    for entry in entries:
+        identity = json.dumps([entry.section.get(key) for key in ("model", "name", "routing")], sort_keys=True)
+        if identity in seen:
+            yield entry.path, "the same model, name and routing are there in an earlier entry; remove one"
+        seen.add(identity)
+        yield from _known_model(entry, models)
+        yield from _routing(entry, [entry, provider])
+    yield from _routing(provider, [provider, *entries])
+
+
+def _known_model(entry: Place, models: Section) -> Iterator[Finding]:
+    slug = entry.section.get("model")
+    if not isinstance(slug, str):
+        return
+    if slug not in models:
+        yield (*entry.path, "model"), f"'{slug}' is not among the file's models; {suggestion(slug, list(models))}"
+        return
+    model = models[slug]
+    reference = model.get("reference") if isinstance(model, Mapping) else None
+    weights = reference.get("weights") if isinstance(reference, Mapping) else None
+    if weights is None and "allowed_profiles" in entry.section:
+        yield (*entry.path, "allowed_profiles"), f"needs a reference with weights, which model '{slug}' lacks"
+
+
+def _routing(place: Place, related: list[Place]) -> Iterator[Finding]:
+    """`related` are the sections whose routing ends up in the same request body as the extra_body of `place`."""
+    routing, body = place.section.get("routing"), place.section.get("extra_body")
+    if isinstance(routing, Mapping) and not any(routing.get(key) for key in ("order", "only", "quantizations")):
+        yield (*place.path, "routing"), "pins nothing; set order, only or quantizations"
+    routed = any(other.section.get("routing") is not None for other in related)
+    if routed and isinstance(body, Mapping) and "provider" in body:
+        yield (*place.path, "extra_body"), "sets provider, and so does routing; keep one"

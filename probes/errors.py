@@ -1,0 +1,44 @@
+"""The probes' branch of the error tree: the provider cannot be asked, or does not answer as one."""
+
+from __future__ import annotations
+
+from reference_engine.errors import CodedError
+
+
+class ProbeError(CodedError):
+    code = "provider_unreachable"
+    status = 502
+    exit_code = 5
+
+
+class AddressForbiddenError(ProbeError):
+    code = "address_forbidden"
+    status = 400
+    exit_code = 2
+
+
+class ProviderAuthError(ProbeError):
+    code = "provider_auth"
+
+
+class ProviderQuotaError(ProbeError):
+    code = "provider_quota"
+    status = 429
+
+
+class ProviderProtocolError(ProbeError):
+    """The endpoint answers, but not as an OpenAI-compatible API: HTML, a stream without end, too large a body."""
+
+    code = "provider_protocol"
+
+
+class ProviderRejectedError(ProbeError):
+    """The endpoint refuses the request (4xx) and naming no parameter that could be changed: an unknown model, say."""
+
+    code = "provider_rejected"
+
+
+class ReplayFileError(CodedError):
+    code = "replay_file_invalid"
+    status = 400
+    exit_code = 2

@@ -1,0 +1,91 @@
+"""The values that travel between a probe, the client and the judge: `Plan` → `Sample`s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from probes.completion import Completion, Endpoint
+
+
+class ProbeKind(StrEnum):
+    LOGPROBS = "logprobs"
+    BORDER = "border"
+    SAMPLING = "sampling"
+    ACCOUNTING = "accounting"
+    TOOL_CALLS = "tool_calls"
+    EVALS = "evals"
+    LATENCY = "latency"
+    PROTOCOL = "protocol"
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    WRONG = "wrong"
+    INVALID = "invalid"
+    REFUSED = "refused"
+    HTTP_ERROR = "http_error"
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request of a plan.
+
+    `key` is stable: the same anchor has the same key in every run; a single-use item's key is unique. `rep` counts the
+    repeats of one item within a run. `request` is the body as the probe means it (model, stream and what the endpoint
+    turned out to refuse are the client's business).
+    """
+
+    key: str
+    rep: int
+    request: Mapping[str, Any]
+    endpoint: Endpoint = "/v1/chat/completions"
+    anchor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one probe sends: its items in sending order, and the content hash of the suite they come from."""
+
+    probe: ProbeKind
+    items: tuple[Item, ...]
+    suite_sha256: str
+    suite_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a request. `error` is a code of the error tree, None where an answer was read. `body` is raw."""
+
+    http_status: int | None
+    headers: Mapping[str, str]
+    body: bytes
+    sent_at: datetime
+    seconds: float
+    error: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One item and its normalised answer. `attempts[0]` is the first try, whatever the retries brought.
+
+    `request` is the body as sent by the last attempt, without headers or keys.
+    """
+
+    item: Item
+    outcome: Outcome
+    completion: Completion | None
+    attempts: tuple[Attempt, ...]
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def first_attempt_ok(self) -> bool:
+        first = self.attempts[0] if self.attempts else None
+        return first is not None and first.error is None and first.http_status is not None and first.http_status < 400

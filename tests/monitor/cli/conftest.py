@@ -1,0 +1,40 @@
+"""Runs `monitor` as a user does, in a folder of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monitor.cli import Commands, main
+from tests.monitor.cli.commands import BAD_COMMANDS, Monitor, Ran
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def monitor(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Monitor]:
+    """`monitor("config", "check")`: its exit code, stdout and stderr."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def run(*arguments: str) -> Ran:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    yield run
+    logging.captureWarnings(capture=False)
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def bad_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Commands, "entries", (*Commands.entries, *BAD_COMMANDS))
