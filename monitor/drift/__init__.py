@@ -1,0 +1,1 @@
+"""The statistics: arrays in, evidence out; no I/O, no clock, no database."""

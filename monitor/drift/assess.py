@@ -1,0 +1,302 @@
+"""One run's observations and its baseline's in, one finding a check out: the run-level judgement as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from monitor.drift.accounting import CountTest, count_test
+from monitor.drift.bootstrap import Interval
+from monitor.drift.causes import SYSTEM_PROMPT, Cause, TokenSteps, fit, rank
+from monitor.drift.detectable import detectable_shift
+from monitor.drift.fidelity import FidelityTest, candidate_distance, fidelity_test
+from monitor.drift.observation import Observation
+from monitor.drift.rule import DRIFT_P, Verdict, holm, judge
+from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_noise, shift_test
+
+# What int8 weights do to a small model's first-token log-probabilities (DETECTION.md, Table D), for endpoints whose
+# own int8 step cannot be computed.
+INT8_SHIFT = 0.071
+TARGET_PROFILE = "w8-channel"
+TOKENIZER = "tokenizer"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the answers are held against: the allowed profiles, all candidates (profiles and template variants), and by
+    how many prompt tokens each candidate's rendering differs from the reference's own."""
+
+    allowed: tuple[str, ...]
+    candidates: tuple[str, ...]
+    token_steps: Mapping[str, int]
+
+    @property
+    def base(self) -> str:
+        return self.allowed[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` after Holm."""
+
+    verdict: Verdict
+    reason: str = ""
+    value: float | None = None
+    unit: str = "nat"
+    interval: Interval | None = None
+    baseline: float | None = None
+    detectable: float | None = None
+    target: float | None = None
+    p: float | None = None
+    adjusted_p: float | None = None
+    n: int = 0
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """Distance to the reference: the standing finding beside the checks."""
+
+    finding: Finding
+    nearest: str | None = None
+    lawful: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The findings of one run of the logprobs and accounting probes."""
+
+    logprobs: Finding
+    accounting: Finding
+    fidelity: Fidelity
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One run's observations and its baseline's (empty when there is none), and what they are held against.
+
+    `same_reference` holds the baseline's observations made under the present reference: only these can be compared by
+    their distance to it. `judged` names the checks whose p-values count; the others' data still help to name causes.
+    """
+
+    new: Sequence[Observation]
+    baseline: Sequence[Observation]
+    same_reference: Sequence[Observation]
+    reference: Reference | None
+    judged: frozenset[str] = frozenset({"logprobs", "accounting"})
+
+    @property
+    def enrolled(self) -> bool:
+        return bool(self.baseline)
+
+
+def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Assessment:
+    """Test, adjust the p-values over the run's checks (Holm), judge each, and rank causes where something moved."""
+    new = without_cached(material.new)
+    material = replace(material, new=new)
+    evidence = _evidence(material)
+    moved = shift_test(evidence, len(_with_tokens(new)), seed=seed) if evidence else None
+    counts = count_test(material.baseline, new, seed=seed)
+    p_values: dict[str, float] = {}
+    if moved is not None:
+        p_values["logprobs"] = moved.p
+    if counts is not None and counts.p is not None:
+        p_values["accounting"] = counts.p
+    adjusted = holm({name: p for name, p in p_values.items() if name in material.judged})
+    return Assessment(
+        logprobs=_logprobs(material, evidence, moved, counts, adjusted, no_baseline_reason, seed),
+        accounting=_accounting(counts, adjusted, no_baseline_reason),
+        fidelity=_fidelity(material, counts, seed),
+    )
+
+
+def without_cached(observations: Sequence[Observation]) -> list[Observation]:
+    """Leave out repeats that a response cache answered: the same id came for one prompt's repeats, though ids differ
+    between prompts. A replayed answer shows neither the endpoint's noise nor its present state."""
+    ids = Counter((o.item_key, o.response_id) for o in observations if o.response_id)
+    prompts_of_id = Counter(response_id for _, response_id in ids)
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for o in observations:
+        if o.anchor and o.response_id and ids[o.item_key, o.response_id] > 1 and prompts_of_id[o.response_id] == 1:
+            if (o.item_key, o.response_id) in seen:
+                continue
+            seen.add((o.item_key, o.response_id))
+        kept.append(o)
+    return kept
+
+
+def _with_tokens(observations: Sequence[Observation]) -> list[Observation]:
+    return [o for o in observations if o.tokens]
+
+
+def _evidence(material: Material) -> Evidence | None:
+    if not material.enrolled or not _with_tokens(material.new):
+        return None
+    if material.reference is None:
+        return prepare(material.baseline, material.new, None, ())
+    known = {id(o) for o in material.same_reference}
+    usable = [o for o in material.baseline if o.anchor or id(o) in known]
+    others = [name for name in material.reference.candidates if name != material.reference.base]
+    return prepare(usable, material.new, material.reference.base, others)
+
+
+def _logprobs(
+    material: Material,
+    evidence: Evidence | None,
+    moved: ShiftTest | None,
+    counts: CountTest | None,
+    adjusted: Mapping[str, float],
+    no_baseline_reason: str,
+    seed: int,
+) -> Finding:
+    n = len(_with_tokens(material.new))
+    if not n:
+        return Finding(Verdict.INAPPLICABLE, "the endpoint gives no usable log-probabilities")
+    noise = run_noise(material.new)
+    if not material.enrolled:
+        return Finding(Verdict.INCONCLUSIVE, no_baseline_reason, baseline=_known(noise), n=n)
+    if evidence is None or moved is None:
+        return Finding(Verdict.INCONCLUSIVE, "no prompt in common with the baseline", baseline=_known(noise), n=n)
+    p = adjusted.get("logprobs", moved.p)
+    target, target_index = _target(material)
+    detectable = detectable_shift(evidence, DRIFT_P / max(1, len(adjusted)), target_index, seed=seed)
+    verdict = judge(
+        p,
+        beyond_lawful=not moved.shift < LAWFUL_SHIFT,
+        detectable=detectable,
+        target=target,
+    )
+    return Finding(
+        verdict,
+        reason="" if verdict is not Verdict.INCONCLUSIVE else "too few answers to see what int8 would do",
+        value=_known(moved.shift),
+        interval=moved.interval,
+        baseline=_known(moved.noise),
+        detectable=detectable,
+        target=target,
+        p=moved.p,
+        adjusted_p=p,
+        n=n,
+        causes=_drift_causes(material, counts) if verdict in (Verdict.DRIFT, Verdict.SUSPECT) else (),
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _target(material: Material) -> tuple[float, int | None]:
+    """What int8 would make on this run's prompts, and its index among the steps; Table D's figure without one."""
+    reference = material.reference
+    if reference is None or TARGET_PROFILE not in reference.candidates or reference.base == TARGET_PROFILE:
+        return INT8_SHIFT, None
+    others = [name for name in reference.candidates if name != reference.base]
+    return candidate_distance(material.new, TARGET_PROFILE, reference.base), others.index(TARGET_PROFILE)
+
+
+def _drift_causes(material: Material, counts: CountTest | None) -> tuple[Cause, ...]:
+    reference = material.reference
+    if reference is None:
+        return ()
+    before = fit(material.same_reference, reference.candidates)
+    held = min(before, key=lambda name: before[name]) if before else reference.base
+    steps = TokenSteps(
+        {name: step - reference.token_steps.get(held, 0) for name, step in reference.token_steps.items()},
+        None if counts is None else counts.moved,
+    )
+    return rank(material.new, reference.candidates, held=held, settled=before.get(held, 0.0), steps=steps)
+
+
+def _accounting(counts: CountTest | None, adjusted: Mapping[str, float], no_baseline_reason: str) -> Finding:
+    if counts is None:
+        return Finding(Verdict.INAPPLICABLE, "the endpoint reports no prompt_tokens", unit="token")
+    known = counts.offset is not None
+    finding = Finding(
+        Verdict.INCONCLUSIVE,
+        value=float(counts.offset) if counts.offset is not None else None,
+        unit="token",
+        interval=Interval(float(counts.low), float(counts.high), 1.0)
+        if counts.low is not None and counts.high is not None
+        else None,
+        baseline=None if counts.moved is None else float((counts.offset or 0) - counts.moved),
+        detectable=1.0,
+        target=1.0,
+        p=counts.p,
+        adjusted_p=adjusted.get("accounting", counts.p),
+        n=counts.n,
+    )
+    if counts.p is not None:
+        p = adjusted.get("accounting", counts.p)
+        verdict = judge(p, beyond_lawful=counts.moved != 0, detectable=1.0, target=1.0)
+        if verdict in (Verdict.DRIFT, Verdict.SUSPECT):
+            return replace(finding, verdict=verdict, causes=_count_causes(counts))
+    elif not known:
+        return replace(finding, reason=no_baseline_reason)
+    if known and (counts.low, counts.high) != (0, 0):
+        return replace(
+            finding,
+            verdict=Verdict.SUSPECT,
+            reason="counts differ from the reference's tokenizer and template",
+            causes=_count_causes(counts),
+        )
+    return replace(finding, verdict=Verdict.OK)
+
+
+def _count_causes(counts: CountTest) -> tuple[Cause, ...]:
+    """A changed template adds the same number to every prompt; a changed tokenizer does so only by chance, which
+    halves with every prompt."""
+    doubt = 0.5 ** min(counts.n, 20)
+    likely, other = (
+        (SYSTEM_PROMPT, TOKENIZER) if counts.constant or counts.offset is None else (TOKENIZER, SYSTEM_PROMPT)
+    )
+    return (Cause(likely, 1.0 - doubt), Cause(other, doubt))
+
+
+def _fidelity(material: Material, counts: CountTest | None, seed: int) -> Fidelity:
+    reference = material.reference
+    if reference is None:
+        return Fidelity(Finding(Verdict.INAPPLICABLE, "the model has no reference weights"))
+    test = fidelity_test(material.new, reference.allowed, run_noise(material.new), seed=seed)
+    if test is None:
+        return Fidelity(Finding(Verdict.INAPPLICABLE, "the endpoint gives no usable log-probabilities"))
+    target = min(
+        (
+            candidate_distance(material.new, TARGET_PROFILE, name)
+            for name in reference.allowed
+            if name != TARGET_PROFILE
+        ),
+        default=INT8_SHIFT,
+    )
+    verdict = Verdict.OK if test.detectable <= target else Verdict.INCONCLUSIVE
+    if test.outside:
+        verdict = Verdict.SUSPECT
+    ranking = _fidelity_ranking(material.new, reference, test, counts)
+    finding = Finding(
+        verdict,
+        reason="too few answers to see what int8 would do" if verdict is Verdict.INCONCLUSIVE else "",
+        value=test.nearest.value,
+        interval=test.nearest.interval,
+        detectable=test.detectable,
+        target=target,
+        n=test.n,
+        causes=ranking,
+    )
+    return Fidelity(finding, nearest=ranking[0].name if ranking else None, lawful=test.nearest.lawful)
+
+
+def _fidelity_ranking(
+    new: Sequence[Observation], reference: Reference, test: FidelityTest, counts: CountTest | None
+) -> tuple[Cause, ...]:
+    offset = counts.offset if counts is not None and counts.constant else None
+    settled = float(np.sqrt(np.pi / 2.0)) * test.nearest.lawful
+    return rank(
+        new,
+        reference.candidates,
+        held=test.nearest.candidate,
+        settled=settled,
+        steps=TokenSteps(reference.token_steps, offset),
+    )
