@@ -67,15 +67,14 @@ def test_the_table_tells_each_check_in_a_line_newest_first(monitor: Monitor, sto
 
     assert (ran.code, ran.err) == (0, "")
     header, *lines = [line.split() for line in ran.out.splitlines()]
-    assert header == ["time", "(UTC)", "model", "verdict", "fidelity", "(nat)", "drift", "p", "tokens", "cost"]
+    assert header == ["time", "(UTC)", "model", "verdict", "fidelity", "(nat)", "drift", "p", "tokens", "cost", "notes"]
     when = ["2026-11-29", "12:0"]
-    model = ["smol", "as", "acme/smol"]
     fidelity = ["0.040", "[0.001,", "0.023]"]
     assert lines == [
-        [when[0], f"{when[1]}3", *model, "E", "error", "–", "–", "0", "–", "latency:", "provider_unreachable"],
-        [when[0], f"{when[1]}2", *model, "D", "DRIFT", "–", "2e-06", "39", "$0.000120", "logprobs:", "nf4", "97%"],
-        [when[0], f"{when[1]}1", *model, "O", "ok", *fidelity, "0.5", "39", "$0.000120"],
-        [when[0], f"{when[1]}0", *model, "+", "enrolled", "–", "0.5", "39", "$0.000120"],
+        [when[0], f"{when[1]}3", "smol", "E", "error", "–", "–", "0", "–", "provider_unreachable"],
+        [when[0], f"{when[1]}2", "smol", "D", "DRIFT", "–", "2e-06", "39", "$0.00012", "logprobs:", "nf4", "97%"],
+        [when[0], f"{when[1]}1", "smol", "O", "ok", *fidelity, "0.5", "39", "$0.00012"],
+        [when[0], f"{when[1]}0", "smol", "+", "enrolled", "–", "0.5", "39", "$0.00012"],
     ]
 
 
@@ -124,13 +123,16 @@ def test_no_cell_of_the_csv_is_a_formula(monitor: Monitor, store: Store, name: s
     assert not any((value or "").startswith(("=", "+", "-", "@", "\t", "\r")) for value in row.values())
 
 
-def test_foreign_text_does_nothing_to_the_terminal(monitor: Monitor, store: Store) -> None:
-    endpoint = store.ensure_endpoint(identity(served_name="[red]x[/red]\x1b[2J"), at=AT)
-    finished_run(store, endpoint.id)
+def test_endpoints_of_one_model_are_told_apart_and_their_names_do_nothing_to_the_terminal(
+    monitor: Monitor, store: Store
+) -> None:
+    for name in ("[red]x[/red]\x1b[2J", "y"):
+        finished_run(store, store.ensure_endpoint(identity(served_name=name), at=AT).id)
 
     out = monitor("history", "--provider", "acme").out
 
     assert "smol as [red]x[/red][2J" in out
+    assert "smol as y" in out
     assert "\x1b" not in out
 
 

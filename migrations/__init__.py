@@ -1,0 +1,1 @@
+"""Alembic migrations of monitor's database."""

@@ -1,0 +1,45 @@
+"""The verdict as JUnit XML: one test case a check, so that a pipeline shows drift as a failing test."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from monitor.drift.rule import Verdict
+from monitor.redaction import safe_text
+from monitor.render.wording import cause_text, check_value, fidelity_text, p_text
+from monitor.verdict import Check, FailOn, VerdictDocument
+
+
+def junit(document: VerdictDocument, fail_on: FailOn) -> str:
+    """`failure` is what the exit code fails on; what could not be concluded is `skipped`, never a pass."""
+    suite = ElementTree.Element("testsuite", name=f"{document.provider}/{document.model}")
+    for check in document.checks:
+        _case(suite, document, check.probe, check.verdict, _message(check), fail_on)
+    fidelity = document.fidelity
+    _case(suite, document, "fidelity", fidelity.verdict, fidelity_text(fidelity), fail_on)
+    suite.set("tests", str(len(suite)))
+    for name in ("failure", "skipped"):
+        suite.set({"failure": "failures"}.get(name, name), str(len(suite.findall(f"./testcase/{name}"))))
+    suite.set("timestamp", document.started_at.isoformat())
+    suite.set("time", f"{(document.finished_at - document.started_at).total_seconds():.3f}")
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _message(check: Check) -> str:
+    words = [check_value(check), f"p {p_text(check.p)}", check.reason, cause_text(check.causes)]
+    return "; ".join(word for word in words if word)
+
+
+def _case(
+    suite: ElementTree.Element, document: VerdictDocument, name: str, verdict: Verdict, message: str, fail_on: FailOn
+) -> None:
+    case = ElementTree.SubElement(suite, "testcase", classname=f"{document.provider}.{document.model}", name=name)
+    failing = {"drift": {Verdict.DRIFT}, "suspect": {Verdict.DRIFT, Verdict.SUSPECT}, "never": set()}[fail_on]
+    text = safe_text(f"{verdict.value}: {message}")
+    if verdict in failing:
+        ElementTree.SubElement(case, "failure", type=verdict.value, message=text)
+    elif verdict in (Verdict.INCONCLUSIVE, Verdict.INAPPLICABLE):
+        ElementTree.SubElement(case, "skipped", message=text)
+    else:
+        ElementTree.SubElement(case, "system-out").text = text

@@ -1,0 +1,90 @@
+"""The verdict as Markdown, for a pull request or a mail to the provider."""
+
+from __future__ import annotations
+
+from monitor.redaction import safe_text
+from monitor.render.wording import (
+    cause_text,
+    check_value,
+    conclusion,
+    cost_text,
+    fidelity_text,
+    latency_text,
+    number,
+    p_text,
+    telling_rows,
+    verdict_word,
+    with_unit,
+)
+from monitor.verdict import Check, Telling, VerdictDocument
+
+
+def markdown(document: VerdictDocument) -> str:
+    lines = [
+        f"## {_cell(document.provider)} / {_cell(document.model)}: {verdict_word(document.verdict)}",
+        "",
+        _cell(conclusion(document)),
+        "",
+        f"{_cell(document.endpoint)} · {document.started_at:%Y-%m-%d %H:%M} UTC · {cost_text(document.cost)}",
+        "",
+        "| check | now | baseline | would see | p | n | verdict | note |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        *(_row(check, document) for check in document.checks),
+        _fidelity_row(document),
+    ]
+    for check in document.checks:
+        for telling in check.telling:
+            lines += ["", *_telling(telling, check.unit)]
+    if document.quirks:
+        lines += ["", "Quirks: " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks)]
+    lines += ["", f"Runs: {', '.join(document.run_ids) or 'not saved'}", ""]
+    return "\n".join(lines)
+
+
+def _row(check: Check, document: VerdictDocument) -> str:
+    note = latency_text(document.latency) if check.probe == "latency" else cause_text(check.causes)
+    cells = (
+        check.probe,
+        check_value(check),
+        with_unit(check.baseline, check.unit),
+        number(check.detectable, check.unit),
+        p_text(check.p),
+        str(check.n),
+        verdict_word(check.verdict),
+        "; ".join(word for word in (check.reason, note) if word),
+    )
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _fidelity_row(document: VerdictDocument) -> str:
+    fidelity = document.fidelity
+    cells = (
+        "fidelity",
+        with_unit(fidelity.value, fidelity.unit),
+        "",
+        number(fidelity.detectable, fidelity.unit),
+        "–",
+        str(fidelity.n),
+        verdict_word(fidelity.verdict),
+        fidelity_text(fidelity),
+    )
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _telling(telling: Telling, unit: str | None) -> list[str]:
+    fence = "````"
+    return [
+        f"**{_cell(telling.prompt)}** moved {with_unit(telling.move, unit)}",
+        "",
+        *(f"- {name}: {_cell(shown)}" for name, shown in telling_rows(telling)),
+        "",
+        f"{fence}sh",
+        safe_text(telling.curl),
+        fence,
+    ]
+
+
+def _cell(text: str) -> str:
+    """Text that cannot leave its table cell or become markup."""
+    plain = safe_text(text).replace("\n", " ").replace("\t", " ")
+    return "".join(f"\\{character}" if character in "\\`*_|<>[]" else character for character in plain)

@@ -1,0 +1,108 @@
+"""The verdict as a table that a person reads at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from monitor.drift.rule import Verdict
+from monitor.redaction import safe_text
+from monitor.render.wording import (
+    cause_text,
+    check_value,
+    conclusion,
+    cost_text,
+    fidelity_text,
+    latency_text,
+    number,
+    p_text,
+    telling_rows,
+    verdict_word,
+    with_unit,
+)
+from monitor.verdict import Check, VerdictDocument
+
+_STYLES = {
+    Verdict.OK: "green",
+    Verdict.SUSPECT: "bold yellow",
+    Verdict.DRIFT: "bold red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.INAPPLICABLE: "dim",
+}
+
+
+def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -> None:
+    seconds = (document.finished_at - document.started_at).total_seconds()
+    console.print(
+        f"[bold]{_plain(document.provider)} / {_plain(document.model)}[/bold]  {_plain(document.endpoint)}"
+        f"  {cost_text(document.cost)}  {seconds:.0f} s"
+    )
+    console.print(_checks(document))
+    for check in document.checks:
+        _print_telling(console, check)
+    if document.quirks:
+        console.print("quirks  " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks))
+    style = _STYLES[document.verdict]
+    saved = "" if document.saved else " (not saved)"
+    partial = " (partial: not everything planned was sent)" if document.partial else ""
+    console.print(f"[{style}]{_plain(conclusion(document))}[/{style}]{partial}{saved}  exit {exit_code}")
+
+
+def _checks(document: VerdictDocument) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for name in ("check", "now", "baseline", "would see", "p", "n", "verdict", ""):
+        table.add_column(name, overflow="fold", no_wrap=name in ("check", "verdict", "p"))
+    for check in document.checks:
+        table.add_row(*_row(check, latency_text(document.latency) if check.probe == "latency" else ""))
+    fidelity = document.fidelity
+    table.add_row(
+        "fidelity",
+        with_unit(fidelity.value, fidelity.unit),
+        "",
+        number(fidelity.detectable, fidelity.unit),
+        "–",
+        str(fidelity.n),
+        _verdict(fidelity.verdict),
+        _plain(fidelity_text(fidelity)),
+    )
+    return table
+
+
+def _row(check: Check, note: str) -> Sequence[str]:
+    causes = cause_text(check.causes)
+    words = [word for word in (note, check.reason, f"looks like {causes}" if causes else "") if word]
+    return (
+        check.probe,
+        check_value(check),
+        with_unit(check.baseline, check.unit, signed=check.unit == "token"),
+        number(check.detectable, check.unit),
+        p_text(check.p),
+        str(check.n),
+        _verdict(check.verdict),
+        _plain("; ".join(words)),
+    )
+
+
+def _verdict(verdict: Verdict) -> str:
+    style = _STYLES[verdict]
+    return f"[{style}]{verdict_word(verdict)}[/{style}]"
+
+
+def _print_telling(console: Console, check: Check) -> None:
+    if not check.telling:
+        return
+    console.print(f"\nmost telling prompts of {check.probe}")
+    for telling in check.telling:
+        move = with_unit(telling.move, check.unit, signed=check.unit == "token")
+        console.print(f"  [bold]{_plain(telling.prompt)}[/bold]  moved {move}")
+        for name, shown in telling_rows(telling):
+            console.print(f"    {name:<9} {_plain(shown)}")
+        console.print(f"    {_plain(telling.curl)}", soft_wrap=True, style="dim")
+    console.print()
+
+
+def _plain(text: str) -> str:
+    return escape(safe_text(text))

@@ -1,0 +1,128 @@
+"""The words and numbers of a verdict, the same in every form it is shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from monitor.drift.rule import Verdict
+from monitor.verdict import (
+    CauseWeight,
+    Check,
+    Cost,
+    FidelityStatement,
+    LatencyValue,
+    Shown,
+    Telling,
+    VerdictDocument,
+)
+
+_SHOWN_TOKENS = 4
+_UNIT_DIGITS = {"nat": 3, "token": 0, "s": 3}
+
+
+def verdict_word(verdict: Verdict) -> str:
+    return verdict.value.upper() if verdict in (Verdict.DRIFT, Verdict.SUSPECT) else verdict.value
+
+
+def number(value: float | None, unit: str | None, *, signed: bool = False) -> str:
+    if value is None:
+        return "–"
+    if value == float("inf"):
+        return "∞"
+    digits = _UNIT_DIGITS.get(unit or "", 3)
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def with_unit(value: float | None, unit: str | None, *, signed: bool = False) -> str:
+    text = number(value, unit, signed=signed)
+    return text if value is None or unit is None else f"{text} {unit}"
+
+
+def check_value(check: Check) -> str:
+    """The value with its interval, as one cell."""
+    text = with_unit(check.value, check.unit, signed=check.unit == "token")
+    if check.interval is None or check.value is None or check.unit == "token":
+        return text
+    low, high = (number(end, check.unit) for end in check.interval)
+    return f"{text} [{low}, {high}]"
+
+
+def p_text(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return f"{p:.2g}" if p >= 1e-3 else f"{p:.0e}"
+
+
+def cause_text(causes: Sequence[CauseWeight], *, least: float = 0.05) -> str:
+    """The causes worth naming, most likely first."""
+    return ", ".join(f"{cause.name} {cause.weight:.0%}" for cause in causes if cause.weight >= least)
+
+
+def latency_text(values: Sequence[LatencyValue]) -> str:
+    """`ttft p50 41 ms [38, 45] · p95 –`, in milliseconds."""
+    words = []
+    for metric in ("ttft", "tpot"):
+        quantiles = [value for value in values if value.metric == metric]
+        if quantiles:
+            words.append(f"{metric} " + " · ".join(_quantile(value) for value in quantiles))
+    return "; ".join(words)
+
+
+def _quantile(value: LatencyValue) -> str:
+    name = f"p{value.quantile * 100:.0f}"
+    if value.value is None:
+        return f"{name} –"
+    low, high = ("–" if end is None else f"{end * 1000:.0f}" for end in value.interval)
+    return f"{name} {value.value * 1000:.0f} ms [{low}, {high}]"
+
+
+def fidelity_text(fidelity: FidelityStatement) -> str:
+    """One sentence on the distance to the reference."""
+    if fidelity.value is None:
+        return fidelity.reason
+    interval = ""
+    if fidelity.interval is not None:
+        low, high = (number(end, "nat") for end in fidelity.interval)
+        interval = f" [{low}, {high}]"
+    allowed = ", ".join(fidelity.allowed)
+    text = f"{number(fidelity.value, 'nat')} nat{interval} from the allowed {allowed}"
+    text += f" (lawful up to {number(fidelity.lawful, 'nat')})"
+    return f"{text}; nearest: {cause_text(fidelity.ranking)}" if fidelity.ranking else text
+
+
+def telling_rows(telling: Telling) -> list[tuple[str, str]]:
+    """`then`, `now` and `reference` with what was seen, those left out of which nothing is known."""
+    rows = [("then", telling.then), ("now", telling.now), ("reference", telling.reference)]
+    return [(name, text) for name, shown in rows if (text := _shown_text(shown))]
+
+
+def _shown_text(shown: Shown) -> str:
+    if shown.prompt_tokens is not None:
+        return f"{shown.prompt_tokens} prompt tokens"
+    return "  ".join(f"{token.token!r} {token.logprob:.3f}" for token in shown.tokens[:_SHOWN_TOKENS])
+
+
+def cost_text(cost: Cost) -> str:
+    usd = "price not configured" if cost.usd is None else f"${cost.usd:.6f}"
+    return f"{cost.requests} requests, {cost.tokens_in} tokens in, {cost.tokens_out} out, {usd}"
+
+
+def conclusion(document: VerdictDocument) -> str:
+    """The last line: what this run means, in a sentence."""
+    moved = [check for check in document.checks if check.verdict is document.verdict]
+    names = " and ".join(check.probe for check in moved)
+    match document.verdict:
+        case Verdict.DRIFT:
+            causes = cause_text(moved[0].causes)
+            return f"DRIFT in {names}: the endpoint is not what it was" + (f"; looks like {causes}" if causes else "")
+        case Verdict.SUSPECT if not moved:
+            return "SUSPECT: outside every allowed profile of its reference"
+        case Verdict.SUSPECT:
+            return f"SUSPECT in {names}: more than chance would do, less than proof"
+        case Verdict.OK if document.enrolled:
+            return "ok, and enrolled: later runs are compared with this one"
+        case Verdict.OK:
+            return "ok: no drift"
+    if document.enrolled:
+        return "enrolled: later runs are compared with this one; nothing to conclude yet"
+    return "inconclusive: too little to conclude anything"

@@ -1,0 +1,201 @@
+"""Baselines: opened by a run that enrols or that a person accepts, joined by unchanged runs, closed for good."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from monitor.errors import StorageError, UsageError
+from monitor.store.changes import log_change
+from monitor.store.ids import new_id
+from monitor.store.records import BaselineMember, BaselineRecord, Enrol, Join
+from monitor.store.tables import Baseline, BaselineRun, Observation, Run
+from monitor.store.vocabulary import BaselineRole, BaselineStatus, ChangeKind, RunStatus
+from probes.plan import ProbeKind
+
+_USABLE = (RunStatus.SUCCEEDED, RunStatus.PARTIAL)
+
+
+def apply_change(session: Session, run: Run, change: Enrol | Join | None, at: datetime) -> BaselineRecord | None:
+    """Let a run enrol or join; the baseline it is part of now.
+
+    A run that would enrol where another one did so meanwhile, or join a baseline that was closed meanwhile, stays out:
+    it was not judged against what is active now. Raises StorageError for a run without observations.
+    """
+    if change is None:
+        return None
+    if not _has_observations(session, run.id):
+        raise StorageError(f"Run {run.id} has no observations for a baseline.", remedy="Save it without one.")
+    active = _active(session, run.endpoint_id, run.probe)
+    if isinstance(change, Enrol):
+        if active is not None:
+            return None
+        return _record(session, _open(session, run, change.set_by, None, at))
+    if active is None or active.id != change.baseline_id:
+        return None
+    session.add(BaselineRun(baseline_id=active.id, run_id=run.id, role=BaselineRole.ACCEPTED, added_at=at))
+    session.flush()
+    return _record(session, active)
+
+
+def active_baseline(session: Session, endpoint_id: str, probe: ProbeKind) -> BaselineRecord | None:
+    found = _active(session, endpoint_id, probe)
+    return None if found is None else _record(session, found)
+
+
+def all_baselines(session: Session, endpoint_id: str) -> list[BaselineRecord]:
+    """Every baseline of an endpoint, by probe and then version, so that the first one can be compared with for ever."""
+    rows = select(Baseline).where(Baseline.endpoint_id == endpoint_id).order_by(Baseline.probe, Baseline.version)
+    return [_record(session, row) for row in session.scalars(rows).all()]
+
+
+def members(session: Session, baseline_id: str) -> tuple[BaselineMember, ...]:
+    rows = session.execute(
+        select(BaselineRun.run_id, BaselineRun.role)
+        .join(Run, Run.id == BaselineRun.run_id)
+        .where(BaselineRun.baseline_id == baseline_id)
+        .order_by(BaselineRun.added_at, Run.started_at)
+    )
+    return tuple(BaselineMember(run_id, role) for run_id, role in rows)
+
+
+def accept(
+    session: Session, endpoint_id: str, probe: ProbeKind | None, run_id: str | None, *, note: str, at: datetime
+) -> list[BaselineRecord]:
+    """Make a run the new "unchanged": its endpoint's active baseline closes and the run opens the next one.
+
+    Without `run_id`, the latest run that ended well and holds observations, of `probe` or (None) of each probe. A run
+    that opened the active baseline is left in it. Raises UsageError where there is no such run.
+    """
+    note = _checked(note)
+    if run_id is not None:
+        runs = [_named_run(session, endpoint_id, probe, run_id)]
+    else:
+        probes = list(ProbeKind) if probe is None else [probe]
+        runs = [run for kind in probes if (run := _latest_run(session, endpoint_id, kind)) is not None]
+    if not runs:
+        raise UsageError(
+            f"Endpoint {endpoint_id} has no finished run" + (f" of {probe.value}" if probe else "") + " to accept.",
+            remedy="Run `monitor probe` first.",
+        )
+    return [_record(session, _reopen(session, run, note, at)) for run in runs]
+
+
+def reset(session: Session, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
+    """Close every active baseline of an endpoint, so that its next saved runs enrol; those that were closed."""
+    note = _checked(note)
+    active = session.scalars(
+        select(Baseline)
+        .where(Baseline.endpoint_id == endpoint_id, Baseline.status == BaselineStatus.ACTIVE)
+        .order_by(Baseline.probe)
+    ).all()
+    for baseline in active:
+        _close(baseline, at)
+        text = f"baseline {baseline.probe.value} v{baseline.version} closed: {note}"
+        log_change(session, endpoint_id, ChangeKind.BASELINE, text, at)
+    session.flush()
+    return [_record(session, baseline) for baseline in active]
+
+
+def _checked(note: str) -> str:
+    if not note.strip():
+        raise UsageError("A baseline is changed only with a note.", remedy='Say why: --note "…".')
+    return note.strip()
+
+
+def _named_run(session: Session, endpoint_id: str, probe: ProbeKind | None, run_id: str) -> Run:
+    run = session.scalars(select(Run).where(Run.id == run_id)).one_or_none()
+    if run is None or run.endpoint_id != endpoint_id or probe not in (None, run.probe):
+        raise UsageError(
+            f"Endpoint {endpoint_id} has no run {run_id}" + (f" of {probe.value}." if probe else "."),
+            remedy="`monitor history --provider … --json` shows the ids.",
+        )
+    if run.status not in _USABLE or not _has_observations(session, run_id):
+        raise UsageError(
+            f"Run {run_id} ({run.probe.value}, {run.status.value}) has nothing that could be a baseline.",
+            remedy="Name a run that ended and holds observations.",
+        )
+    return run
+
+
+def _latest_run(session: Session, endpoint_id: str, probe: ProbeKind) -> Run | None:
+    latest = (
+        select(Run)
+        .where(
+            Run.endpoint_id == endpoint_id,
+            Run.probe == probe,
+            Run.status == RunStatus.SUCCEEDED,
+            select(Observation.id).where(Observation.run_id == Run.id).exists(),
+        )
+        .order_by(Run.started_at.desc(), Run.id.desc())
+        .limit(1)
+    )
+    return session.scalars(latest).one_or_none()
+
+
+def _reopen(session: Session, run: Run, note: str, at: datetime) -> Baseline:
+    active = _active(session, run.endpoint_id, run.probe)
+    if active is not None:
+        first = members(session, active.id)[0]
+        if first.run_id == run.id:
+            return active
+        _close(active, at)
+        session.flush()
+    return _open(session, run, "person", note, at)
+
+
+def _open(session: Session, run: Run, set_by: str, note: str | None, at: datetime) -> Baseline:
+    last = session.scalars(
+        select(func.max(Baseline.version)).where(Baseline.endpoint_id == run.endpoint_id, Baseline.probe == run.probe)
+    ).one()
+    baseline = Baseline(
+        id=new_id("bl", at),
+        endpoint_id=run.endpoint_id,
+        probe=run.probe,
+        version=(last or 0) + 1,
+        status=BaselineStatus.ACTIVE,
+        set_by=set_by,
+        note=note,
+        created_at=at,
+    )
+    session.add(baseline)
+    session.flush()
+    session.add(BaselineRun(baseline_id=baseline.id, run_id=run.id, role=BaselineRole.ENROLMENT, added_at=at))
+    text = f"baseline {run.probe.value} v{baseline.version} opened with {run.id} by {set_by}"
+    log_change(session, run.endpoint_id, ChangeKind.BASELINE, text if note is None else f"{text}: {note}", at)
+    session.flush()
+    return baseline
+
+
+def _close(baseline: Baseline, at: datetime) -> None:
+    baseline.status = BaselineStatus.CLOSED
+    baseline.closed_at = at
+
+
+def _active(session: Session, endpoint_id: str, probe: ProbeKind) -> Baseline | None:
+    return session.scalars(
+        select(Baseline).where(
+            Baseline.endpoint_id == endpoint_id, Baseline.probe == probe, Baseline.status == BaselineStatus.ACTIVE
+        )
+    ).one_or_none()
+
+
+def _has_observations(session: Session, run_id: str) -> bool:
+    return session.scalars(select(Observation.id).where(Observation.run_id == run_id).limit(1)).first() is not None
+
+
+def _record(session: Session, row: Baseline) -> BaselineRecord:
+    return BaselineRecord(
+        id=row.id,
+        endpoint_id=row.endpoint_id,
+        probe=row.probe,
+        version=row.version,
+        status=row.status,
+        set_by=row.set_by,
+        note=row.note,
+        created_at=row.created_at,
+        closed_at=row.closed_at,
+        runs=members(session, row.id),
+    )

@@ -1,0 +1,135 @@
+"""The exchange of a sample as one blob: what was sent and every try's answer, without secrets, compressed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import zstandard
+
+from monitor.errors import StorageError
+from monitor.store.text import without_secrets
+from probes.plan import Attempt, Sample
+
+# The rest of a longer body is left out; `size` still tells its length.
+MAX_BODY_BYTES = 1024 * 1024
+# JSON may write a character in six bytes, and an exchange has a handful of tries.
+_MAX_BLOB_BYTES = 64 * MAX_BODY_BYTES
+
+_HEADERS = frozenset(
+    {
+        "age",
+        "cache-control",
+        "cf-cache-status",
+        "cf-ray",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "date",
+        "openai-model",
+        "openai-processing-ms",
+        "openai-version",
+        "request-id",
+        "retry-after",
+        "retry-after-ms",
+        "server",
+        "transfer-encoding",
+        "via",
+        "x-cache",
+        "x-request-id",
+        "x-should-retry",
+    }
+)
+_HEADER_PREFIXES = ("x-ratelimit-", "x-served-", "x-model", "x-provider")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One try. `body` is the answer's first MAX_BODY_BYTES, `size` the length of all of it; `seconds` is how long the
+    try took."""
+
+    http_status: int | None
+    headers: Mapping[str, str]
+    body: bytes
+    size: int
+    sent_at: datetime
+    seconds: float
+    error: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    item_key: str
+    rep: int
+    request: Mapping[str, Any]
+    answers: tuple[Answer, ...]
+
+
+def pack(sample: Sample) -> bytes:
+    """What `unpack` gives back; known secrets are replaced, and only headers that tell about the answer are kept."""
+    exchange = {
+        "item_key": sample.item.key,
+        "rep": sample.item.rep,
+        "request": _redacted(sample.request),
+        "answers": [_redacted(_told(attempt)) for attempt in sample.attempts],
+    }
+    text = json.dumps(exchange, separators=(",", ":"))
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode("ascii"))
+
+
+def unpack(blob: bytes) -> Exchange:
+    """Raises StorageError for a blob that `pack` did not write."""
+    try:
+        exchange = json.loads(zstandard.ZstdDecompressor().decompress(blob, max_output_size=_MAX_BLOB_BYTES))
+        answers = tuple(_unpack_answer(answer) for answer in exchange["answers"])
+        return Exchange(exchange["item_key"], exchange["rep"], exchange["request"], answers)
+    except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"A stored exchange is damaged ({type(error).__name__}).", remedy="Restore the database from a backup."
+        ) from error
+
+
+def _told(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "http_status": attempt.http_status,
+        "headers": {name: value for name, value in attempt.headers.items() if _is_kept(name.lower())},
+        # Every byte string is one text this way, and text compresses and redacts better than base 64.
+        "body": attempt.body[:MAX_BODY_BYTES].decode("utf-8", errors="surrogateescape"),
+        "size": len(attempt.body),
+        "sent_at": attempt.sent_at.isoformat(),
+        "seconds": attempt.seconds,
+        "error": attempt.error,
+        "message": attempt.message,
+    }
+
+
+def _is_kept(header: str) -> bool:
+    return header in _HEADERS or header.startswith(_HEADER_PREFIXES)
+
+
+def _unpack_answer(told: Mapping[str, Any]) -> Answer:
+    return Answer(
+        http_status=told["http_status"],
+        headers=told["headers"],
+        body=told["body"].encode("utf-8", errors="surrogateescape"),
+        size=told["size"],
+        sent_at=datetime.fromisoformat(told["sent_at"]),
+        seconds=told["seconds"],
+        error=told["error"],
+        message=told["message"],
+    )
+
+
+def _redacted(value: Any) -> Any:
+    """`value`, a tree of JSON values, with the secrets of this process replaced in every text. Keys are ours."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, Mapping):
+        return {name: _redacted(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(part) for part in value]
+    return value

@@ -1,0 +1,46 @@
+"""Observations between their rows and their values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from monitor.drift.observation import Observation
+from monitor.store.codec import decode, encode
+from monitor.store.pages import pages
+from monitor.store.records import RunObservations
+from monitor.store.tables import Observation as ObservationRow
+from monitor.store.tables import Reference, Run
+
+
+def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
+    return [ObservationRow(run_id=run_id, item_key=one.item_key, rep=one.rep, blob=encode(one)) for one in observations]
+
+
+def observations_of(session: Session, run_ids: Sequence[str]) -> list[RunObservations]:
+    """The observations of each run, in the order of `run_ids` and, within a run, in which they were given."""
+    return [one for some in pages(run_ids) for one in _page(session, some)]
+
+
+def _page(session: Session, run_ids: Sequence[str]) -> list[RunObservations]:
+    rows = session.execute(
+        select(ObservationRow.run_id, ObservationRow.blob)
+        .where(ObservationRow.run_id.in_(run_ids))
+        .order_by(ObservationRow.id)
+    )
+    decoded: defaultdict[str, list[Observation]] = defaultdict(list)
+    for run_id, blob in rows:
+        decoded[run_id].append(decode(blob))
+    runs = session.execute(
+        select(Run.id, Run.started_at, Reference.fingerprint)
+        .outerjoin(Reference, Reference.id == Run.reference_id)
+        .where(Run.id.in_(run_ids))
+    )
+    found = {
+        run_id: RunObservations(run_id, started_at, fingerprint, tuple(decoded[run_id]))
+        for run_id, started_at, fingerprint in runs
+    }
+    return [found[run_id] for run_id in run_ids if run_id in found]

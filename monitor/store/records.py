@@ -1,0 +1,245 @@
+"""What goes into the store and comes out of it: frozen values, no ORM objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from monitor.drift.bootstrap import Interval
+from monitor.drift.causes import Cause
+from monitor.drift.observation import Observation
+from monitor.drift.rule import Verdict
+from monitor.store.vocabulary import BaselineRole, BaselineStatus, RunStatus, Trigger
+from probes.plan import ProbeKind
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointIdentity:
+    """What makes an endpoint the same one tomorrow: provider, model, served name, routing. The rest may change."""
+
+    provider_slug: str
+    base_url: str
+    model_slug: str
+    served_name: str
+    routing: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRecord:
+    """`capabilities` is what the client learned of the endpoint in earlier runs."""
+
+    id: str
+    provider: str
+    base_url: str
+    model: str
+    served_name: str
+    routing: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceIdentity:
+    """Two references with any of these different are two references. `profiles` are the candidates it was asked for."""
+
+    fingerprint: str
+    engine: str
+    engine_version: str
+    profiles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """A run about to begin. `planned` counts its requests; `check_id` groups the runs of one command."""
+
+    endpoint_id: str
+    check_id: str
+    probe: ProbeKind
+    suite_sha256: str
+    suite_version: str
+    trigger: Trigger
+    config_digest: str
+    code_version: str
+    planned: int
+    reference: ReferenceIdentity | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        return f"{self.check_id}:{self.endpoint_id}:{self.probe.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRecord:
+    """One check of one run, as the verdict shows it.
+
+    `metric` names the check ("logprobs", "fidelity", "accounting", "ttft_p50" …); `counted` says whether its verdict
+    takes part in the check's roll-up. `value`, `interval`, `baseline`, `detectable` and `target` are in `unit`.
+    `p` is as tested, `adjusted_p` after Holm. Numbers are finite; None is "not known". `detail` is the detector's own,
+    of JSON values.
+    """
+
+    metric: str
+    detector: str
+    detector_version: str
+    verdict: Verdict
+    counted: bool
+    reason: str | None = None
+    statistic: float | None = None
+    p: float | None = None
+    adjusted_p: float | None = None
+    value: float | None = None
+    unit: str | None = None
+    interval: Interval | None = None
+    baseline: float | None = None
+    detectable: float | None = None
+    target: float | None = None
+    n: int | None = None
+    tokens: int | None = None
+    causes: tuple[Cause, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """One point of a chart: `value` from `n` samples."""
+
+    metric: str
+    value: float
+    n: int
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enrol:
+    """Open a baseline with this run."""
+
+    set_by: str = "first run"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Add this run to the baseline it was judged against and found unchanged by."""
+
+    baseline_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
+    price is not known; `baseline` is what the run does to its endpoint's baseline."""
+
+    status: RunStatus
+    error_code: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_microusd: int | None = None
+    served_fingerprint: str | None = None
+    observations: Sequence[Observation] = ()
+    evidence: Sequence[EvidenceRecord] = ()
+    metric_points: Sequence[MetricPoint] = ()
+    baseline: Enrol | Join | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineMember:
+    run_id: str
+    role: BaselineRole
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRecord:
+    """A baseline of one probe of one endpoint; `runs` are in the order in which they came in."""
+
+    id: str
+    endpoint_id: str
+    probe: ProbeKind
+    version: int
+    status: BaselineStatus
+    set_by: str
+    note: str | None
+    created_at: datetime
+    closed_at: datetime | None
+    runs: tuple[BaselineMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunObservations:
+    """A run's observations, and the fingerprint of the reference whose expectations they hold."""
+
+    run_id: str
+    at: datetime
+    reference_fingerprint: str | None
+    observations: tuple[Observation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as stored. The samples are counted by outcome: answered well, answered badly, not answered."""
+
+    id: str
+    check_id: str
+    endpoint_id: str
+    probe: ProbeKind
+    trigger: Trigger
+    status: RunStatus
+    error_code: str | None
+    suite_sha256: str
+    suite_version: str
+    config_digest: str
+    code_version: str
+    reference_fingerprint: str | None
+    served_fingerprint: str | None
+    planned: int
+    n_ok: int
+    n_bad: int
+    n_err: int
+    tokens_in: int
+    tokens_out: int
+    cost_microusd: int | None
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """A run within a check's history: what it found, and its place in a baseline if it has one."""
+
+    run: RunRecord
+    evidence: tuple[EvidenceRecord, ...]
+    baseline_role: BaselineRole | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """One check: the runs of one command on one endpoint.
+
+    `verdict` is the roll-up of what the runs counted, None while nothing was judged (all failed or still running).
+    """
+
+    check_id: str
+    endpoint: EndpointRecord
+    at: datetime
+    verdict: Verdict | None
+    runs: tuple[CheckRun, ...]
+
+    @property
+    def evidence(self) -> tuple[EvidenceRecord, ...]:
+        return tuple(found for run in self.runs for found in run.evidence)
+
+    @property
+    def tokens(self) -> int:
+        return sum(part.run.tokens_in + part.run.tokens_out for part in self.runs)
+
+    @property
+    def cost_microusd(self) -> int | None:
+        """The sum over runs; None where any run's price is not known."""
+        costs = [part.run.cost_microusd for part in self.runs]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def enrolled(self) -> bool:
+        return any(part.baseline_role is BaselineRole.ENROLMENT for part in self.runs)

@@ -1,0 +1,177 @@
+"""A run from its start to its end. Its end is one transaction: all of its result is there, or the run still runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from monitor.errors import StorageError
+from monitor.store.baselines import apply_change
+from monitor.store.changes import log_change
+from monitor.store.endpoints import find_endpoint, use_reference
+from monitor.store.evidence import evidence_row, point_row
+from monitor.store.ids import new_id
+from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
+from monitor.store.tables import Observation, Reference, Run, Sample
+from monitor.store.text import foreign_text
+from monitor.store.vocabulary import ChangeKind, RunStatus
+from probes.plan import Outcome
+
+# The run's process is gone, or was silent for too long: a code of its own, since no error was met.
+ABANDONED = "abandoned"
+
+_BAD = (Outcome.WRONG, Outcome.INVALID, Outcome.REFUSED)
+_ERROR = (Outcome.HTTP_ERROR, Outcome.TIMEOUT, Outcome.RATE_LIMITED)
+
+
+def begin(session: Session, start: RunStart, owner: str, at: datetime) -> str:
+    """Enter a run as running; its id. Raises StorageError where the check has one of this probe and endpoint."""
+    find_endpoint(session, start.endpoint_id)
+    key = start.idempotency_key
+    if session.scalars(select(Run.id).where(Run.idempotency_key == key)).first() is not None:
+        raise StorageError(
+            f"Check {start.check_id} has a run of {start.probe.value} on {start.endpoint_id} already.",
+            remedy="Begin a new check.",
+        )
+    reference = start.reference
+    run = Run(
+        id=new_id("run", at),
+        check_id=start.check_id,
+        endpoint_id=start.endpoint_id,
+        reference_id=None if reference is None else use_reference(session, start.endpoint_id, reference, at),
+        probe=start.probe,
+        trigger=start.trigger,
+        status=RunStatus.RUNNING,
+        idempotency_key=key,
+        owner=owner,
+        suite_sha256=start.suite_sha256,
+        suite_version=start.suite_version,
+        config_digest=start.config_digest,
+        code_version=start.code_version,
+        planned=start.planned,
+        n_ok=0,
+        n_bad=0,
+        n_err=0,
+        tokens_in=0,
+        tokens_out=0,
+        started_at=at,
+    )
+    session.add(run)
+    return run.id
+
+
+def running(session: Session, run_id: str) -> Run:
+    """The run, held against other writers until the transaction ends. Raises StorageError unless it is running."""
+    run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one_or_none()
+    if run is None:
+        raise StorageError(f"There is no run {run_id}.", remedy="Begin it first.")
+    if run.status is not RunStatus.RUNNING:
+        raise StorageError(
+            f"Run {run_id} is not running but {run.status.value}" + (f": {run.error_code}." if run.error_code else "."),
+            remedy="Run the command again; what was stored of this run stays.",
+        )
+    return run
+
+
+def finish(
+    session: Session, run_id: str, result: RunResult, observations: Sequence[Observation], at: datetime
+) -> BaselineRecord | None:
+    """Close a running run with everything it found (`observations` are the rows of the result's); the baseline it is
+    part of now, if any."""
+    if not result.status.finished:
+        raise StorageError(f"A run cannot end as {result.status.value}.", remedy="Give the status it ended with.")
+    run = running(session, run_id)
+    _log_new_fingerprint(session, run, foreign_text(result.served_fingerprint, 256), at)
+    run.status = result.status
+    run.error_code = result.error_code
+    run.tokens_in = result.tokens_in
+    run.tokens_out = result.tokens_out
+    run.cost_microusd = result.cost_microusd
+    run.finished_at = at
+    _count_outcomes(session, run)
+    session.add_all(observations)
+    session.add_all([evidence_row(run, found, at) for found in result.evidence])
+    session.add_all([point_row(run, point) for point in result.metric_points])
+    session.flush()
+    return apply_change(session, run, result.baseline, at)
+
+
+def _log_new_fingerprint(session: Session, run: Run, fingerprint: str | None, at: datetime) -> None:
+    """Keep the fingerprint that the endpoint gave of its stack; one never seen there before is a change."""
+    run.served_fingerprint = fingerprint
+    if fingerprint is None:
+        return
+    earlier = select(Run.served_fingerprint).where(
+        Run.endpoint_id == run.endpoint_id, Run.served_fingerprint.is_not(None), Run.id != run.id
+    )
+    last = session.scalars(earlier.order_by(Run.started_at.desc()).limit(1)).first()
+    seen = session.scalars(earlier.where(Run.served_fingerprint == fingerprint).limit(1)).first()
+    if last is not None and seen is None:
+        text = f"served fingerprint: {last} before, {fingerprint} now"
+        log_change(session, run.endpoint_id, ChangeKind.FINGERPRINT, text, at)
+
+
+def _count_outcomes(session: Session, run: Run) -> None:
+    counted = session.execute(
+        select(Sample.outcome, func.count()).where(Sample.run_id == run.id).group_by(Sample.outcome)
+    )
+    counts = {row[0]: row[1] for row in counted}
+    run.n_ok = counts.get(Outcome.OK, 0)
+    run.n_bad = sum(counts.get(outcome, 0) for outcome in _BAD)
+    run.n_err = sum(counts.get(outcome, 0) for outcome in _ERROR)
+
+
+def abandoned(session: Session, at: datetime, older_than: timedelta, is_gone: Callable[[str], bool]) -> list[str]:
+    """The running runs whose process is gone, or that began more than `older_than` ago."""
+    rows = session.execute(
+        select(Run.id, Run.owner, Run.started_at).where(Run.status == RunStatus.RUNNING).order_by(Run.started_at)
+    )
+    return [run_id for run_id, owner, started_at in rows if started_at < at - older_than or is_gone(owner)]
+
+
+def fail_abandoned(session: Session, run_ids: Sequence[str], at: datetime) -> None:
+    """Mark those of the runs that are still running as failed; their samples stay."""
+    for run in session.scalars(select(Run).where(Run.id.in_(run_ids), Run.status == RunStatus.RUNNING)):
+        run.status = RunStatus.FAILED
+        run.error_code = ABANDONED
+        run.finished_at = at
+        _count_outcomes(session, run)
+
+
+def run_records(session: Session, run_ids: Sequence[str]) -> dict[str, RunRecord]:
+    rows = session.execute(
+        select(Run, Reference.fingerprint)
+        .outerjoin(Reference, Reference.id == Run.reference_id)
+        .where(Run.id.in_(run_ids))
+    )
+    return {run.id: _record(run, fingerprint) for run, fingerprint in rows}
+
+
+def _record(run: Run, reference_fingerprint: str | None) -> RunRecord:
+    return RunRecord(
+        id=run.id,
+        check_id=run.check_id,
+        endpoint_id=run.endpoint_id,
+        probe=run.probe,
+        trigger=run.trigger,
+        status=run.status,
+        error_code=run.error_code,
+        suite_sha256=run.suite_sha256,
+        suite_version=run.suite_version,
+        config_digest=run.config_digest,
+        code_version=run.code_version,
+        reference_fingerprint=reference_fingerprint,
+        served_fingerprint=run.served_fingerprint,
+        planned=run.planned,
+        n_ok=run.n_ok,
+        n_bad=run.n_bad,
+        n_err=run.n_err,
+        tokens_in=run.tokens_in,
+        tokens_out=run.tokens_out,
+        cost_microusd=run.cost_microusd,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )

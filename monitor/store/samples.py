@@ -1,0 +1,116 @@
+"""Samples on their way into the ledger: in small transactions, each sample once, whatever is sent again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from monitor.store.bodies import Exchange, pack, unpack
+from monitor.store.pages import pages
+from monitor.store.runs import running
+from monitor.store.tables import Run, SampleBody
+from monitor.store.tables import Sample as SampleRow
+from monitor.store.text import foreign_text
+from probes.plan import Sample
+
+BATCH = 50
+BODY_LIFETIME = timedelta(days=14)
+_PRUNED_AT_ONCE = 5000
+_IMPOSSIBLE_COUNT = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A sample with its exchange as it will be stored: the work that needs no database is done."""
+
+    sample: Sample
+    body: bytes
+
+    @classmethod
+    def of(cls, sample: Sample) -> Packed:
+        return cls(sample, pack(sample))
+
+
+def add_batch(session: Session, run_id: str, batch: Iterable[Packed], at: datetime) -> None:
+    """Add those samples of a running run that it does not have yet (by item and repeat)."""
+    run = running(session, run_id)
+    stored = select(SampleRow.item_key, SampleRow.rep).where(SampleRow.run_id == run_id)
+    known = {(row.item_key, row.rep) for row in session.execute(stored)}
+    rows: list[SampleRow] = []
+    bodies: list[bytes] = []
+    for packed in batch:
+        key = (packed.sample.item.key, packed.sample.item.rep)
+        if key not in known:
+            known.add(key)
+            rows.append(_row(run, packed.sample, at))
+            bodies.append(packed.body)
+    session.add_all(rows)
+    session.flush()
+    expires_at = at + BODY_LIFETIME
+    session.add_all(
+        [SampleBody(sample_id=row.id, blob=body, expires_at=expires_at) for row, body in zip(rows, bodies, strict=True)]
+    )
+
+
+def _row(run: Run, sample: Sample, at: datetime) -> SampleRow:
+    completion = sample.completion
+    last = sample.attempts[-1] if sample.attempts else None
+    usage = completion.usage if completion else None
+    return SampleRow(
+        run_id=run.id,
+        endpoint_id=run.endpoint_id,
+        created_at=at,
+        sent_at=last.sent_at if last else None,
+        item_key=sample.item.key,
+        rep=sample.item.rep,
+        anchor=sample.item.anchor,
+        outcome=sample.outcome,
+        attempts=len(sample.attempts),
+        first_attempt_ok=sample.first_attempt_ok,
+        error_code=last.error if last else None,
+        http_status=last.http_status if last else None,
+        finish_reason=foreign_text(completion.finish_reason, 64) if completion else None,
+        quirks=[str(quirk) for quirk in completion.quirks] if completion else [],
+        ttft_ms=_milliseconds(completion.timings.first_output) if completion else None,
+        total_ms=_milliseconds(last.seconds) if last else None,
+        tokens_in=_count(usage.prompt_tokens) if usage else None,
+        tokens_out=_count(usage.completion_tokens) if usage else None,
+        tokens_cached=_count(usage.cached_tokens) if usage else None,
+        provider_request_id=foreign_text(completion.id, 256) if completion else None,
+        response_sha256=hashlib.sha256(last.body).hexdigest() if last else None,
+    )
+
+
+def _count(claimed: int | None) -> int | None:
+    """A token count as the endpoint claims it; what no endpoint can mean is not known."""
+    return claimed if claimed is not None and 0 <= claimed < _IMPOSSIBLE_COUNT else None
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000.0
+
+
+def exchanges(session: Session, run_id: str) -> list[Exchange]:
+    """The bodies of a run that have not expired, in the order in which the samples came."""
+    blobs = (
+        select(SampleBody.blob)
+        .join(SampleRow, SampleRow.id == SampleBody.sample_id)
+        .where(SampleRow.run_id == run_id)
+        .order_by(SampleRow.id)
+    )
+    return [unpack(blob) for blob in session.scalars(blobs)]
+
+
+def expired_bodies(session: Session, at: datetime) -> Sequence[int]:
+    """Some of the bodies whose time has passed, as ids of their samples; few enough to delete without a pause."""
+    return session.scalars(select(SampleBody.sample_id).where(SampleBody.expires_at <= at).limit(_PRUNED_AT_ONCE)).all()
+
+
+def delete_bodies(session: Session, sample_ids: Sequence[int]) -> None:
+    for some in pages(sample_ids):
+        session.execute(delete(SampleBody).where(SampleBody.sample_id.in_(some)))

@@ -1,0 +1,192 @@
+"""The store: every question that the service asks its database, and every fact that it writes there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from monitor.errors import UsageError
+from monitor.store import baselines, endpoints, history, runs, samples, schema
+from monitor.store.bodies import Exchange
+from monitor.store.database import Database
+from monitor.store.evidence import evidence_of
+from monitor.store.observations import observation_rows, observations_of
+from monitor.store.pages import pages
+from monitor.store.process import is_gone, this_process
+from monitor.store.records import (
+    BaselineRecord,
+    CheckRecord,
+    EndpointIdentity,
+    EndpointRecord,
+    EvidenceRecord,
+    RunObservations,
+    RunRecord,
+    RunResult,
+    RunStart,
+)
+from monitor.store.session import Sessions
+from probes.plan import ProbeKind, Sample
+
+# Longer than any run may take, so that only a run whose process cannot be asked (another host's) waits for it.
+ABANDONED_AFTER = timedelta(days=1)
+
+
+class Store:
+    """One database. Every method is one transaction (`add_samples`: one a batch) and raises StorageError where the
+    database cannot do it: nothing is half-written then. Times (`at`) are aware. Safe to share between threads."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    @classmethod
+    def open(cls, path_or_url: Path | str, *, at: datetime, abandoned_after: timedelta = ABANDONED_AFTER) -> Store:
+        """Open a database: created if it is new, upgraded (after a backup) if it is an older SQLite file.
+
+        Runs that a dead process left running, or that began more than `abandoned_after` ago, are marked failed
+        ("abandoned"); bodies past their time are deleted. Raises SchemaVersionError for a newer schema, StorageError
+        for anything else that cannot be used.
+        """
+        database = Database.named(path_or_url)
+        schema.prepare(database, at)
+        store = cls(Sessions(database))
+        try:
+            store._tidy(at, abandoned_after)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self._sessions.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _tidy(self, at: datetime, abandoned_after: timedelta) -> None:
+        """Look first: a database without anything to tidy needs no write lock."""
+        with self._sessions.read() as session:
+            abandoned = runs.abandoned(session, at, abandoned_after, is_gone)
+            expired = samples.expired_bodies(session, at)
+        if not abandoned and not expired:
+            return
+        with self._sessions.write() as session:
+            runs.fail_abandoned(session, abandoned, at)
+            samples.delete_bodies(session, expired)
+        self._sessions.give_back_space()
+
+    def ensure_endpoint(self, identity: EndpointIdentity, *, at: datetime) -> EndpointRecord:
+        """The endpoint of this identity, made if it is new; base URL and labels are brought up to date."""
+        with self._sessions.write() as session:
+            return endpoints.ensure_endpoint(session, identity, at)
+
+    def endpoints(self, *, provider: str | None = None, model: str | None = None) -> list[EndpointRecord]:
+        """The endpoints of a provider and model (None: of any), the oldest first."""
+        with self._sessions.read() as session:
+            return endpoints.find_endpoints(session, provider=provider, model=model)
+
+    def providers(self) -> list[str]:
+        """The slugs of all providers that were ever probed, sorted."""
+        with self._sessions.read() as session:
+            return list(endpoints.provider_slugs(session))
+
+    def save_capabilities(self, endpoint_id: str, capabilities: Mapping[str, Any]) -> None:
+        """Replace what is known of an endpoint; `capabilities` holds JSON values."""
+        with self._sessions.write() as session:
+            endpoints.save_capabilities(session, endpoint_id, capabilities)
+
+    def begin_run(self, start: RunStart, *, at: datetime) -> str:
+        """Enter a run as running in this process; its id. One run per check, endpoint and probe."""
+        with self._sessions.write() as session:
+            return runs.begin(session, start, this_process(), at)
+
+    def add_samples(self, run_id: str, given: Sequence[Sample], *, at: datetime) -> None:
+        """Store samples of a running run, in batches. Those that it has already (by item and repeat) are left as they
+        are, so that a batch may be sent again after a failure."""
+        for batch in pages(given, samples.BATCH):
+            packed = [samples.Packed.of(sample) for sample in batch]
+            with self._sessions.write() as session:
+                samples.add_batch(session, run_id, packed, at)
+
+    def finish_run(self, run_id: str, result: RunResult, *, at: datetime) -> BaselineRecord | None:
+        """Close a run with everything it found, in one transaction.
+
+        Returns the baseline that the run is part of now. None where `result.baseline` is None, and also where another
+        process opened or closed a baseline since this run was judged: the run is stored then, outside any baseline.
+        """
+        rows = observation_rows(run_id, result.observations)
+        with self._sessions.write() as session:
+            return runs.finish(session, run_id, result, rows, at)
+
+    def run(self, run_id: str) -> RunRecord:
+        """Raises UsageError where there is no such run."""
+        with self._sessions.read() as session:
+            found = runs.run_records(session, [run_id])
+        if run_id not in found:
+            raise _no_run(run_id)
+        return found[run_id]
+
+    def observations(self, run_id: str) -> RunObservations:
+        """What the detectors saw of a run, bit for bit. Raises UsageError where there is no such run."""
+        with self._sessions.read() as session:
+            found = observations_of(session, [run_id])
+        if not found:
+            raise _no_run(run_id)
+        return found[0]
+
+    def evidence(self, run_id: str) -> tuple[EvidenceRecord, ...]:
+        """What a run was found to be, check by check; empty for a run that was never judged."""
+        with self._sessions.read() as session:
+            return evidence_of(session, [run_id])[run_id]
+
+    def exchanges(self, run_id: str) -> list[Exchange]:
+        """Requests and raw answers of a run, redacted, as far as they are kept."""
+        with self._sessions.read() as session:
+            return samples.exchanges(session, run_id)
+
+    def active_baseline(self, endpoint_id: str, probe: ProbeKind) -> BaselineRecord | None:
+        with self._sessions.read() as session:
+            return baselines.active_baseline(session, endpoint_id, probe)
+
+    def baselines(self, endpoint_id: str) -> list[BaselineRecord]:
+        """Every baseline an endpoint ever had, by probe and version."""
+        with self._sessions.read() as session:
+            return baselines.all_baselines(session, endpoint_id)
+
+    def baseline_observations(self, baseline_id: str) -> list[RunObservations]:
+        """The observations of a baseline's runs, in the order in which the runs came in."""
+        with self._sessions.read() as session:
+            return observations_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def accept_baseline(
+        self, endpoint_id: str, *, note: str, at: datetime, probe: ProbeKind | None = None, run_id: str | None = None
+    ) -> list[BaselineRecord]:
+        """Make a run the new baseline of its probe; the old one closes. Raises UsageError where there is no such run.
+
+        `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe.
+        """
+        with self._sessions.write() as session:
+            return baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at)
+
+    def reset_baseline(self, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
+        """Close all active baselines of an endpoint, so that its next saved runs enrol; those that were closed."""
+        with self._sessions.write() as session:
+            return baselines.reset(session, endpoint_id, note=note, at=at)
+
+    def history(
+        self, *, provider: str | None = None, model: str | None = None, since: datetime | None = None, limit: int = 50
+    ) -> list[CheckRecord]:
+        """The latest checks, newest first."""
+        with self._sessions.read() as session:
+            return history.checks(session, provider=provider, model=model, since=since, limit=limit)
+
+
+def _no_run(run_id: str) -> UsageError:
+    return UsageError(f"There is no run {run_id}.", remedy="`monitor history --provider … --json` shows the ids.")

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from monitor.errors import StorageError
+from monitor.store import EndpointRecord, RunStatus, Store
+from monitor.store.database import Database
+from monitor.store.samples import BODY_LIFETIME
+from monitor.store.session import Sessions
+from monitor.store.tables import Sample, SampleBody
+from probes.completion import Completion, Timings, Usage
+from probes.plan import Attempt, Outcome
+from probes.quirks import Disposition, Quirk
+from tests.monitor.store.material import AT, later, result, sample, start
+
+
+@pytest.fixture
+def run_id(store: Store, endpoint: EndpointRecord) -> str:
+    return store.begin_run(start(endpoint.id), at=AT)
+
+
+@pytest.fixture
+def session(path: Path, store: Store) -> Iterator[Session]:
+    sessions = Sessions(Database.named(path))
+    with sessions.read() as session:
+        yield session
+    sessions.close()
+
+
+def test_a_sample_holds_the_facts_of_its_answer(
+    store: Store, endpoint: EndpointRecord, run_id: str, session: Session
+) -> None:
+    failed = Attempt(503, {}, b"busy", AT, 0.5, error="provider_unreachable", message="busy")
+    answered = Attempt(200, {}, b'{"id":"cmpl-9"}', later(1), 0.25)
+    completion = Completion(
+        Disposition.NORMALISE,
+        (Quirk.SSE_MISSING_DONE,),
+        200,
+        finish_reason="stop",
+        usage=Usage(prompt_tokens=12, completion_tokens=1, cached_tokens=4),
+        id="cmpl-9",
+        timings=Timings(first_output=0.125),
+    )
+
+    store.add_samples(
+        run_id, [replace(sample("a", 2), completion=completion, attempts=(failed, answered))], at=later(2)
+    )
+
+    row = session.scalars(select(Sample)).one()
+    assert (row.run_id, row.endpoint_id, row.item_key, row.rep, row.anchor) == (run_id, endpoint.id, "a", 2, True)
+    assert (row.created_at, row.sent_at) == (later(2), later(1))
+    assert (row.outcome, row.attempts, row.first_attempt_ok) == (Outcome.OK, 2, False)
+    assert (row.http_status, row.error_code, row.finish_reason) == (200, None, "stop")
+    assert (row.tokens_in, row.tokens_out, row.tokens_cached) == (12, 1, 4)
+    assert (row.ttft_ms, row.total_ms) == (125.0, 250.0)
+    assert row.quirks == ["SSE_MISSING_DONE"]
+    assert row.provider_request_id == "cmpl-9"
+    assert row.response_sha256 == hashlib.sha256(b'{"id":"cmpl-9"}').hexdigest()
+
+
+def test_a_sample_never_sent_is_stored_as_such(store: Store, run_id: str, session: Session) -> None:
+    store.add_samples(run_id, [replace(sample("a", outcome=Outcome.SKIPPED), attempts=())], at=AT)
+
+    row = session.scalars(select(Sample)).one()
+    assert (row.outcome, row.attempts, row.sent_at, row.http_status) == (Outcome.SKIPPED, 0, None, None)
+
+
+def test_what_no_endpoint_can_mean_is_left_out(store: Store, run_id: str, session: Session) -> None:
+    completion = Completion(
+        Disposition.FLAG,
+        (),
+        200,
+        finish_reason="st\x1b[2Jop\udcff" + "x" * 500,
+        id="\x00cmpl",
+        usage=Usage(prompt_tokens=10**30, completion_tokens=-1),
+    )
+
+    store.add_samples(run_id, [replace(sample("a"), completion=completion)], at=AT)
+
+    row = session.scalars(select(Sample)).one()
+    assert row.finish_reason == ("st[2Jop" + "x" * 500)[:64]
+    assert row.provider_request_id == "cmpl"
+    assert (row.tokens_in, row.tokens_out) == (None, None)
+
+
+def test_a_sample_sent_again_is_stored_once(store: Store, run_id: str) -> None:
+    store.add_samples(run_id, [sample("a"), sample("b"), sample("a", body=b"again")], at=AT)
+    store.add_samples(run_id, [sample("b", body=b"other"), sample("b", 1), sample("c")], at=later(1))
+
+    stored = [(one.item_key, one.rep, one.answers[0].body) for one in store.exchanges(run_id)]
+
+    answer = b'{"id":"cmpl-1"}'
+    assert stored == [("a", 0, answer), ("b", 0, answer), ("b", 1, answer), ("c", 0, answer)]
+
+
+def test_many_samples_go_in_at_once(store: Store, run_id: str) -> None:
+    store.add_samples(run_id, [sample(f"{number}") for number in range(137)], at=AT)
+
+    assert len(store.exchanges(run_id)) == 137
+
+
+def test_a_finished_run_takes_no_more_samples(store: Store, run_id: str) -> None:
+    store.finish_run(run_id, result(status=RunStatus.CANCELLED), at=AT)
+
+    with pytest.raises(StorageError, match=f"Run {run_id} is not running but cancelled"):
+        store.add_samples(run_id, [sample("a")], at=AT)
+
+
+def test_bodies_go_when_their_time_has_passed_and_samples_stay(
+    store: Store, path: Path, run_id: str, session: Session
+) -> None:
+    store.add_samples(run_id, [sample("a", body=b"\x00" * 10), sample("b")], at=AT)
+    store.finish_run(run_id, result(), at=AT)
+
+    Store.open(path, at=AT + BODY_LIFETIME - timedelta(seconds=1)).close()
+    assert len(store.exchanges(run_id)) == 2
+    Store.open(path, at=AT + BODY_LIFETIME).close()
+
+    assert store.exchanges(run_id) == []
+    assert session.scalar(select(func.count()).select_from(SampleBody)) == 0
+    assert session.scalar(select(func.count()).select_from(Sample)) == 2
+    assert len(store.observations(run_id).observations) == 3
+
+
+def test_space_of_deleted_bodies_goes_back(store: Store, path: Path, run_id: str) -> None:
+    store.add_samples(run_id, [sample(f"{n}", body=os.urandom(10_000)) for n in range(20)], at=AT)
+    pages = count(path, "page_count")
+
+    Store.open(path, at=AT + BODY_LIFETIME).close()
+
+    assert count(path, "freelist_count") == 0
+    assert count(path, "page_count") < pages - 20
+
+
+def count(path: Path, pragma: str) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        (number,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+    return int(number)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.store.text import foreign_text, json_digest
+
+
+@given(st.text(st.characters(), max_size=300), st.integers(min_value=1, max_value=64))
+def test_foreign_text_fits_a_column_of_any_database(text: str, limit: int) -> None:
+    kept = foreign_text(text, limit)
+
+    assert kept is not None
+    assert len(kept) <= limit
+    assert "\x00" not in kept
+    kept.encode()
+
+
+def test_a_key_that_an_endpoint_repeats_is_not_kept(secret: str) -> None:
+    assert foreign_text(f"req-{secret}-1", 64) == "req-[redacted]-1"
+
+
+def test_no_text_stays_none() -> None:
+    assert foreign_text(None, 8) is None
+
+
+def test_ordinary_text_stays_as_it_is() -> None:
+    assert foreign_text("fp_9a1c \u00e9\u4e2d", 64) == "fp_9a1c \u00e9\u4e2d"
+
+
+def test_equal_values_have_equal_digests_whatever_the_order_of_their_keys() -> None:
+    assert json_digest({"a": 1, "b": [2, 3]}) == json_digest({"b": [2, 3], "a": 1})
+    assert json_digest({"b": [3, 2], "a": 1}) != json_digest({"a": 1, "b": [2, 3]})
