@@ -1,0 +1,204 @@
+"""Sends a plan to one endpoint and brings back its samples, at the endpoint's pace and in the form it accepts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self
+
+from probes.attempt import Asker, Exchange
+from probes.capabilities import Capabilities
+from probes.catalogue import model_names
+from probes.clock import Clock, SystemClock
+from probes.errors import ProbeError
+from probes.failure import FailureKind
+from probes.learning import LEARNABLE_STATUSES, learn
+from probes.pace import Pace
+from probes.plan import Attempt, Item, Plan, ProbeKind, Sample
+from probes.retry import wait_before_retry
+from probes.standing import Standing, outcome_of
+from probes.target import Target
+from probes.transport import Transport
+
+OnSample = Callable[[Sample], None]
+
+# Real endpoints teach four or five things; one that goes on is not going to be content.
+MAX_LESSONS = 6
+
+# Streams that run side by side slow each other down, so what they would measure is partly us.
+_ONE_AT_A_TIME = frozenset({ProbeKind.LATENCY})
+# Nothing was heard from the provider yet: a second try would be no wiser than the first.
+_NO_CONTACT = frozenset({FailureKind.DNS, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.TLS})
+
+
+class Client:
+    """Asks one endpoint. Enter and leave it within one `asyncio.run`: its connections belong to that loop.
+
+    `capabilities` is what is known about the endpoint, and grows by what its refusals teach; keep it for the next run.
+    Making one raises ProviderAuthError or ProviderProtocolError where the key or a configured header cannot be sent.
+    """
+
+    def __init__(self, target: Target, capabilities: Capabilities | None = None, *, clock: Clock | None = None) -> None:
+        self.capabilities = capabilities or Capabilities()
+        self._target = target
+        self._clock = clock or SystemClock()
+        self._pace = Pace(target.rpm, self._clock)
+        self._jitter = random.Random()
+        self._heard_from = False
+        transport = Transport(target.policy, clock=self._clock, max_connections=target.max_concurrency)
+        self._transport = transport
+        self._asker = Asker(target, transport, self._clock)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(kind, error, trace)
+
+    async def send(self, plan: Plan, *, on_sample: OnSample | None = None) -> list[Sample]:
+        """Send every item in order and return the samples in the plan's order.
+
+        `on_sample` is called with each sample as it is done, so nothing is lost to a cancellation. The first item goes
+        alone until one succeeds: an endpoint that cannot be used costs one request, and what it teaches is known to
+        the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
+        done by then are `partial_samples(error)`.
+        """
+        run = _Run(plan, on_sample)
+        try:
+            while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
+                await self._sample(run, place)
+            width = 1 if plan.probe in _ONE_AT_A_TIME else self._target.max_concurrency
+            await self._side_by_side(run, width)
+            if failure := run.standing.conclude():
+                raise failure.error()
+        except ProbeError as error:
+            vars(error)["samples"] = tuple(run.done())
+            raise
+        return run.done()
+
+    async def models(self) -> list[str]:
+        """The names the endpoint serves, from its /models list. Raises ProbeError."""
+        await self._pace.turn()
+        exchange = await self._asker.fetch("/v1/models")
+        if exchange.failure is not None:
+            raise exchange.failure.error()
+        return model_names(exchange.attempt.body, self._target.place)
+
+    async def _side_by_side(self, run: _Run, width: int) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(width):
+                    group.create_task(self._work(run))
+        except BaseExceptionGroup as errors:
+            # The first to fail cancelled the others; it alone is the caller's business.
+            first = errors.exceptions[0]
+            raise first from first.__cause__
+
+    async def _work(self, run: _Run) -> None:
+        while (place := run.next_place()) is not None:
+            await self._sample(run, place)
+
+    async def _sample(self, run: _Run, place: int) -> None:
+        item = run.plan.items[place]
+        attempts: list[Attempt] = []
+        exchange, request = await self._ask_until_settled(run, item, attempts)
+        failure = exchange.failure
+        sample = Sample(item, outcome_of(failure), exchange.completion, tuple(attempts), request)
+        run.keep(place, sample)
+        stop = run.standing.add(sample, failure)
+        if stop is not None:
+            raise stop.error()
+
+    async def _ask_until_settled(
+        self, run: _Run, item: Item, attempts: list[Attempt]
+    ) -> tuple[Exchange, dict[str, Any]]:
+        retries = 0
+        while True:
+            request = self._request(item)
+            await self._pace.turn()
+            exchange = await self._asker.ask(item.endpoint, request)
+            had_contact = self._heard_from
+            self._heard_from = had_contact or exchange.status is not None
+            if self._learned(run, item, request, exchange):
+                attempts.append(replace(exchange.attempt, error=None, message="Not accepted in this form; adapted."))
+                continue
+            attempts.append(exchange.attempt)
+            if exchange.failure is None:
+                self._observe(request, exchange)
+                return exchange, request
+            wait = self._wait(exchange, retries, had_contact)
+            if wait is None:
+                return exchange, request
+            retries += 1
+            await self._clock.sleep(wait)
+
+    def _request(self, item: Item) -> dict[str, Any]:
+        body = {"model": self._target.served_name, **item.request, **self._target.extra_body}
+        return self.capabilities.adapt(body)
+
+    def _learned(self, run: _Run, item: Item, sent: Mapping[str, Any], exchange: Exchange) -> bool:
+        """Whether the item is worth sending again at once, in another form."""
+        if exchange.failure is None or exchange.failure.kind is FailureKind.QUOTA:
+            return False
+        if exchange.status not in LEARNABLE_STATUSES:
+            return False
+        if self._request(item) != sent:
+            return True  # another request, in flight at the same time, was taught the same
+        learned = learn(self.capabilities, sent, exchange.status, exchange.attempt.body)
+        if learned is None or run.lessons >= MAX_LESSONS:
+            return False
+        run.lessons += 1
+        self.capabilities = learned
+        return True
+
+    def _observe(self, request: Mapping[str, Any], exchange: Exchange) -> None:
+        if exchange.completion is not None:
+            self.capabilities = self.capabilities.observed(request, exchange.completion)
+
+    def _wait(self, exchange: Exchange, retries: int, had_contact: bool) -> float | None:
+        failure = exchange.failure
+        if failure is None or (failure.kind in _NO_CONTACT and not had_contact):
+            return None
+        wait = wait_before_retry(
+            failure.kind, retries=retries, retry_after_s=exchange.retry_after_s, jitter=self._jitter.random()
+        )
+        if wait is not None and failure.kind is FailureKind.RATE_LIMITED:
+            self._pace.hold(wait)
+        return wait
+
+
+@dataclass(slots=True)
+class _Run:
+    """One plan on its way: which items are done, and what they say about the provider."""
+
+    plan: Plan
+    on_sample: OnSample | None
+    standing: Standing = field(default_factory=Standing)
+    samples: dict[int, Sample] = field(default_factory=dict)
+    taken: int = 0
+    lessons: int = 0
+
+    def next_place(self) -> int | None:
+        if self.taken >= len(self.plan.items):
+            return None
+        self.taken += 1
+        return self.taken - 1
+
+    def keep(self, place: int, sample: Sample) -> None:
+        self.samples[place] = sample
+        if self.on_sample is not None:
+            self.on_sample(sample)
+
+    def done(self) -> list[Sample]:
+        return [self.samples[place] for place in sorted(self.samples)]
+
+
+def partial_samples(error: ProbeError) -> list[Sample]:
+    """The samples that were done when `Client.send` raised this error, in the plan's order."""
+    return list(getattr(error, "samples", ()))

@@ -1,0 +1,149 @@
+"""Names what is wrong with an answer: from status, headers, body and the reader's finding to a `Failure`, or none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from probes.completion import Completion
+from probes.failure import Failure, FailureKind
+from probes.quirks import Disposition, Quirk
+from probes.redaction import Redactor
+
+_NO_CREDIT = re.compile(
+    r"insufficient[_ ](?:quota|balance|credit|funds)|exceeded your current quota|billing|credit balance"
+    r"|out of credits|no credits|payment required|quota is used up",
+    re.IGNORECASE,
+)
+_MODERATED = re.compile(r"moderat|content[_ ](?:filter|policy|management)|flagged|safety", re.IGNORECASE)
+_SHOWN_BODY = 400
+
+_FIX_KEY = "Check the provider's `api_key`: the variable or file it names may hold an old or foreign key."
+_FIX_URL = "Check base_url: it should end where /chat/completions is appended, often in /v1."
+_FIX_QUOTA = "Add credit or raise the limit in the provider's console."
+_FIX_RATE = "Lower `limits.rpm` or `limits.max_concurrency` for this provider, or probe it less often."
+_FIX_NAME = "Check the model's `name` in the providers file; the provider lists its names at /models."
+_FIX_REQUEST = "Check the model's `name`, the provider's `extra_body`, and that it serves /chat/completions."
+_FIX_SERVER = "Nothing is wrong with the request; see the provider's status page or the server's log."
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, as it came. Header names are lower case; `body` is free of keys."""
+
+    place: str
+    request: Mapping[str, Any]
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    completion: Completion | None
+    redactor: Redactor
+    retry_after_s: float | None = None
+
+
+def effective_status(answer: Answer) -> int:
+    """The HTTP status, or the one a 200 carries in an error object of its own."""
+    completion = answer.completion
+    if answer.status >= 300 or completion is None or completion.disposition != Disposition.ERROR:
+        return answer.status
+    code = completion.error_code
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code <= 599 else answer.status
+
+
+def diagnose(answer: Answer) -> Failure | None:
+    """What the answer fails by, None where it can be used."""
+    status = effective_status(answer)
+    if status >= 400:
+        return _refusal(answer, status)
+    if status >= 300:
+        return _redirect(answer)
+    if _is_unreadable(answer):
+        return _not_an_api(answer)
+    completion = answer.completion
+    if completion is None or completion.disposition != Disposition.ERROR:
+        return None
+    if Quirk.STREAM_TRUNCATED in completion.quirks:
+        message = f"{answer.place} ended its stream before the answer was complete."
+        return Failure(FailureKind.RESET, message, _FIX_SERVER)
+    if Quirk.EMPTY_CHOICES in completion.quirks and b'"choices"' not in answer.body:
+        message = f"{answer.place} answers with JSON that holds no `choices`."
+        return Failure(FailureKind.PROTOCOL, message, _FIX_URL)
+    return Failure(FailureKind.SERVER, f"{answer.place} answered with an error{_said(answer)}.", _FIX_SERVER)
+
+
+def _refusal(answer: Answer, status: int) -> Failure | None:
+    completion = answer.completion
+    if completion is not None and Quirk.TC_PROVIDER_REJECTED in completion.quirks:
+        return None
+    said = _said(answer)
+    place = answer.place
+    text = _text(answer)
+    if status in (402,) or (status < 500 and _NO_CREDIT.search(text)):
+        return Failure(FailureKind.QUOTA, f"{place} answers {status}: the account has no credit{said}.", _FIX_QUOTA)
+    if status == 429:
+        asked = "" if answer.retry_after_s is None else f" and asks to wait {answer.retry_after_s:g} s"
+        return Failure(FailureKind.RATE_LIMITED, f"{place} answers 429, too many requests{asked}{said}.", _FIX_RATE)
+    if status == 401 or (status == 403 and not _MODERATED.search(text)):
+        return Failure(FailureKind.AUTH, f"{place} answers {status}: the key is not accepted{said}.", _FIX_KEY)
+    if status >= 500 or status in (408, 409, 425):
+        return Failure(FailureKind.SERVER, f"{place} answers {status}{said}.", _FIX_SERVER)
+    if _is_unreadable(answer):
+        return _not_an_api(answer)
+    if status == 404:
+        return Failure(FailureKind.NOT_FOUND, f"{place} answers 404{said}.", _FIX_NAME)
+    return Failure(FailureKind.REJECTED, f"{place} refuses the request with {status}{said}.", _FIX_REQUEST)
+
+
+def _redirect(answer: Answer) -> Failure:
+    host = urlsplit(answer.headers.get("location", "")).netloc.rpartition("@")[2]
+    shown = answer.redactor.excerpt(host, {})
+    message = f"{answer.place} answers {answer.status} and redirects to {shown or 'another path'}."
+    return Failure(FailureKind.PROTOCOL, message, "Redirects are not followed; set base_url to the final address.")
+
+
+def _not_an_api(answer: Answer) -> Failure:
+    kind = answer.redactor.excerpt(answer.headers.get("content-type", ""), {}) or "no content type"
+    start = answer.redactor.excerpt(_start(answer), answer.request)
+    shown = f", starting {start!r}" if start else " and an empty body"
+    message = f"{answer.place} answers {answer.status} with {kind} instead of JSON{shown}."
+    return Failure(FailureKind.PROTOCOL, message, _FIX_URL)
+
+
+def _is_unreadable(answer: Answer) -> bool:
+    """Whether the body is neither JSON nor an event stream. An answer that is no completion was not read."""
+    if answer.completion is not None:
+        return answer.completion.unreadable
+    return not answer.body.lstrip().startswith((b"{", b"["))
+
+
+def _text(answer: Answer) -> str:
+    return answer.body[:4096].decode("utf-8", "replace")
+
+
+def _start(answer: Answer) -> str:
+    return answer.body[:_SHOWN_BODY].decode("utf-8", "replace")
+
+
+def _said(answer: Answer) -> str:
+    """The server's own message, quoted and shortened, where it gave one."""
+    completion = answer.completion
+    text = completion.error_message if completion is not None else None
+    shown = answer.redactor.excerpt(text or _message(answer.body), answer.request)
+    return f" (it says: {shown!r})" if shown else ""
+
+
+def _message(body: bytes) -> str:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    for name in ("error", "message", "detail"):
+        if isinstance(value, Mapping) and value.get(name):
+            value = value[name]
+    return value if isinstance(value, str) else ""

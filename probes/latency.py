@@ -1,0 +1,152 @@
+"""The latency probe: how soon a stream begins and how fast it runs, by the definitions of the field.
+
+All times are seconds after the request left. A value that cannot be known is None, never 0: of a stream that was
+buffered, of one token, of an endpoint that sends no usage. The client sends these streams one after another: each
+leaves when the one before has ended, which with a handful of streams measures an idle client's view and nothing of
+how the provider bears load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scipy.stats import binom
+
+from probes import grammar
+from probes.completion import Timings, Usage
+from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION
+from probes.plan import Item, Plan, ProbeKind, Sample
+
+# A stream is buffered where this share of its chunks comes in the last part of its time, faster than any decoder.
+_BURST_SHARE = 0.9
+_BURST_TIME = 0.05
+_FASTEST_CHUNK_GAP_S = 0.001
+
+
+def plan(seed: bytes, run_nonce: bytes, *, streams: int = 8, max_tokens: int = 32) -> Plan:
+    """Streams over single-use prompts with long answers, so that neither a cache nor an early end shortens them."""
+    prompts = grammar.long_answers(seed, run_nonce, streams)
+    items = tuple(
+        Item(
+            f"latency-{prompt.sha256[:12]}",
+            0,
+            {
+                "messages": [dict(message) for message in prompt.messages],
+                "max_tokens": max_tokens,
+                "temperature": 0,
+                "stream": True,
+                "stream_options": {"include_usage": True},
+            },
+        )
+        for prompt in prompts
+    )
+    suite = hashlib.sha256(f"{GRAMMAR_VERSION}\n{GRAMMAR_SHA256}\n{max_tokens}".encode()).hexdigest()
+    return Plan(ProbeKind.LATENCY, items, suite, GRAMMAR_VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTimes:
+    """One stream. `first_chunk_known` is False where the first chunk was taken to be one token for want of a count."""
+
+    item_key: str
+    ttft: float | None
+    ttfa: float | None
+    tpot: float | None
+    tokens_per_chunk: float | None
+    buffered: bool
+    first_chunk_known: bool
+
+
+def stream_times(sample: Sample) -> StreamTimes | None:
+    """The times of one sample, None where it brought no answer."""
+    if sample.completion is None or sample.completion.timings.first_output is None:
+        return None
+    timings, usage = sample.completion.timings, sample.completion.usage
+    return StreamTimes(
+        item_key=sample.item.key,
+        ttft=ttft(timings),
+        ttfa=ttfa(timings),
+        tpot=tpot(timings, usage),
+        tokens_per_chunk=tokens_per_chunk(timings, usage),
+        buffered=is_buffered(timings),
+        first_chunk_known=timings.first_output_tokens is not None,
+    )
+
+
+def ttft(timings: Timings) -> float | None:
+    """Time to the first output of any kind: content, reasoning or tool call. A chunk with a role alone is none."""
+    return timings.first_output
+
+
+def ttfa(timings: Timings) -> float | None:
+    """Time to the first output that is no reasoning."""
+    return timings.first_answer
+
+
+def tpot(timings: Timings, usage: Usage | None) -> float | None:
+    """Seconds per output token after the first chunk: (last − first output) / (N − n_first).
+
+    N is `usage.completion_tokens`: a chunk is not a token. n_first is the number of tokens in the first chunk, 1 where
+    it is not known.
+    """
+    tokens = usage.completion_tokens if usage is not None else None
+    if tokens is None or timings.first_output is None or timings.last_output is None or is_buffered(timings):
+        return None
+    later = tokens - (timings.first_output_tokens or 1)
+    return (timings.last_output - timings.first_output) / later if later > 0 else None
+
+
+def tokens_per_chunk(timings: Timings, usage: Usage | None) -> float | None:
+    tokens = usage.completion_tokens if usage is not None else None
+    return tokens / len(timings.chunks) if tokens is not None and timings.chunks else None
+
+
+def inter_chunk_latencies(timings: Timings) -> tuple[float, ...]:
+    """The gaps between chunks; not between tokens."""
+    return tuple(later - earlier for earlier, later in zip(timings.chunks, timings.chunks[1:], strict=False))
+
+
+def is_buffered(timings: Timings) -> bool:
+    """Whether the output was held back and came at once, so that its timing tells nothing of its making.
+
+    So it is where it came in one event, or where nine tenths of the chunks came in the last twentieth of the time,
+    less than a millisecond apart. The second condition spares fast decoders behind a long queue.
+    """
+    chunks = timings.chunks
+    if len(chunks) <= 1:
+        return True
+    end = chunks[-1]
+    burst = [at for at in chunks if at >= end * (1 - _BURST_TIME)]
+    if len(burst) < 2 or len(burst) < _BURST_SHARE * len(chunks):
+        return False
+    return (burst[-1] - burst[0]) / (len(burst) - 1) < _FASTEST_CHUNK_GAP_S
+
+
+class Percentile(NamedTuple):
+    """`lo` and `hi` are each a bound of the wanted confidence on its own (both hold with twice that, less one)."""
+
+    estimate: float | None
+    lo: float | None
+    hi: float | None
+
+
+def percentile_interval(values: Sequence[float], q: float, confidence: float = 0.95) -> Percentile:
+    """The q-quantile of what `values` were drawn from, bounded by order statistics: no shape is assumed.
+
+    P(X₍ₗ₎ ≤ ξ) = P(Bin(n, q) ≥ l) and P(X₍ᵤ₎ ≥ ξ) ≥ P(Bin(n, q) ≤ u − 1) for the quantile ξ; `lo` is the largest,
+    `hi` the smallest order statistic for which that is at least `confidence`, None where none is: a 95 % upper bound of
+    p95 needs 59 values, of p99 299. The estimate is the ⌈nq⌉-th value, None where fewer than one value is expected
+    beyond it on either side: p95 needs 20 values, p99 100.
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    estimate = ordered[math.ceil(n * q) - 1] if n and n * min(q, 1 - q) >= 1 - 1e-9 else None
+    if n == 0:
+        return Percentile(None, None, None)
+    low = int(binom.ppf(1 - confidence, n, q))
+    high = int(binom.ppf(confidence, n, q)) + 1
+    return Percentile(estimate, ordered[low - 1] if low >= 1 else None, ordered[high - 1] if high <= n else None)

@@ -1,0 +1,1 @@
+"""Real local HTTP servers that behave as a test scripts them."""
