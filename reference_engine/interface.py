@@ -50,7 +50,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """`temperature` 0 is greedy (ties go to the lowest token id). `stop` strings end the text and are not part of it."""
+    """`temperature` 0 is greedy (ties go to the lowest token id); `stop` strings end the text and are not in it."""
 
     max_tokens: int = 16
     temperature: float = 1.0

@@ -1,0 +1,74 @@
+"""The server as a process: its port, its signals, and the line that says it is ready."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+
+from reference_engine.errors import EngineRequestError
+
+_SHUTDOWN_SECONDS = 3
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket that does not listen yet: until it does, clients are refused and know that nobody is ready.
+
+    Raises `EngineRequestError` naming host and port where the address cannot be had.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _address_error(host, port, error) from error
+    try:
+        # A restart on the same port must not wait for the last process's closed connections.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise _address_error(host, port, error) from error
+    return bound
+
+
+def base_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/v1" if ":" in host else f"http://{host}:{port}/v1"
+
+
+def serve(app: FastAPI, bound: socket.socket, announce: Callable[[], None]) -> None:
+    """Serves until SIGTERM or SIGINT, then ends the streams that are still open after a few seconds.
+
+    The signal is raised again once all is closed, so that the caller's own handler decides how the process ends.
+    """
+    host, port = bound.getsockname()[:2]
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    try:
+        _AnnouncingServer(config, announce).run(sockets=[bound])
+    except OSError as error:
+        raise _address_error(host, port, error) from error
+
+
+class _AnnouncingServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._announce()
+
+
+def _address_error(host: str, port: int, error: OSError) -> EngineRequestError:
+    reason = error.strerror or str(error)
+    return EngineRequestError(
+        f"Cannot listen on {host} port {port}: {reason}.",
+        remedy="Stop the process that holds the port, or choose another with --port.",
+    )

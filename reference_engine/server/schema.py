@@ -1,0 +1,169 @@
+"""The two request bodies: what is accepted, what is refused, and what has no effect on an answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from reference_engine.server.conversation import ChatMessage, ToolDefinition
+
+MAX_TOP_LOGPROBS = 20
+MAX_STOPS = 4
+MAX_PROMPTS = 128
+
+Prompt = str | list[int]
+
+
+def _only(*neutral: object) -> BeforeValidator:
+    """Accepts the values under which a parameter changes nothing: what is not implemented is refused, not ignored."""
+
+    def check(value: object) -> object:
+        if value is None or value in neutral:
+            return None
+        allowed = " or ".join(repr(one) for one in neutral) or "null"
+        raise PydanticCustomError("unsupported_value", "this server supports {allowed} only", {"allowed": allowed})
+
+    return BeforeValidator(check)
+
+
+def _stops(value: object) -> tuple[str, ...]:
+    stops = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(stops, list) or not all(isinstance(stop, str) and stop for stop in stops):
+        raise PydanticCustomError("stop_type", "stop is a non-empty string or a list of them")
+    if len(stops) > MAX_STOPS:
+        raise PydanticCustomError("stop_value", "at most {most} stop strings are allowed", {"most": MAX_STOPS})
+    return tuple(stops)
+
+
+def _prompts(value: object) -> list[Prompt]:
+    """A string, a list of strings, a list of token ids, or a list of such lists."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise _prompt_type()
+    if not value:
+        raise PydanticCustomError("prompt_value", "a prompt may not be an empty list")
+    if _are_ids(value):
+        return [value]
+    if len(value) > MAX_PROMPTS:
+        raise PydanticCustomError("prompt_value", "at most {most} prompts are allowed", {"most": MAX_PROMPTS})
+    if all(isinstance(one, str) for one in value) or all(isinstance(one, list) and _are_ids(one) for one in value):
+        return value
+    raise _prompt_type()
+
+
+def _are_ids(value: list[Any]) -> bool:
+    return all(type(one) is int for one in value)
+
+
+def _prompt_type() -> PydanticCustomError:
+    return PydanticCustomError("prompt_type", "a prompt is a string, a list of token ids, or a list of either")
+
+
+def _well_formed(body: object) -> object:
+    """JSON may escape half a surrogate pair; no tokenizer reads that, and no answer could repeat it."""
+    pending = [body]
+    while pending:
+        match pending.pop():
+            case str(text):
+                if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+                    raise PydanticCustomError("text_value", "the body holds half of a surrogate pair")
+            case dict(members):
+                pending.extend((*members, *members.values()))
+            case list(members) if not _are_ids(members):
+                pending.extend(members)
+    return body
+
+
+class StreamOptions(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    include_usage: bool = False
+    include_obfuscation: Literal[False] | None = None
+
+
+class SamplingRequest(BaseModel):
+    """What both endpoints take. The parameters after `user` change no token and are accepted unread."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    model: str = Field(min_length=1, max_length=512)
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = Field(None, ge=0)
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    stop: Annotated[tuple[str, ...], PlainValidator(_stops, json_schema_input_type=str | list[str] | None)] = ()
+    n: Annotated[None, _only(1)] = None
+    presence_penalty: Annotated[None, _only(0)] = None
+    frequency_penalty: Annotated[None, _only(0)] = None
+    logit_bias: Annotated[None, _only({})] = None
+    user: Any = None
+    metadata: Any = None
+    store: Any = None
+    service_tier: Any = None
+    safety_identifier: Any = None
+    prompt_cache_key: Any = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reject_broken_text(cls, body: object) -> object:
+        return _well_formed(body)
+
+    @model_validator(mode="after")
+    def _options_fit_the_stream(self) -> SamplingRequest:
+        if self.stream_options is not None and not self.stream:
+            raise _conflict("stream_options", "stream_options is allowed only when stream is true")
+        return self
+
+    @property
+    def include_usage(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+class ChatRequest(SamplingRequest):
+    messages: list[ChatMessage] = Field(min_length=1)
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    tools: list[ToolDefinition] | None = None
+    tool_choice: Annotated[None, _only("auto", "none")] = None
+    parallel_tool_calls: bool | None = None
+    response_format: Annotated[None, _only({"type": "text"})] = None
+
+    @model_validator(mode="after")
+    def _parameters_agree(self) -> ChatRequest:
+        if self.top_logprobs and not self.logprobs:
+            raise _conflict("top_logprobs", "top_logprobs is allowed only when logprobs is true")
+        if self.max_tokens is not None and self.max_completion_tokens is not None:
+            raise _conflict("max_tokens", "give max_completion_tokens or max_tokens, not both")
+        return self
+
+    @property
+    def answer_limit(self) -> int | None:
+        return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
+
+
+class CompletionRequest(SamplingRequest):
+    prompt: Annotated[
+        list[Prompt],
+        PlainValidator(_prompts, json_schema_input_type=str | list[str] | list[int] | list[list[int]]),
+    ]
+    logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    echo: bool | None = None
+    best_of: Annotated[None, _only(1)] = None
+    suffix: Annotated[None, _only()] = None
+
+    @model_validator(mode="after")
+    def _parameters_agree(self) -> CompletionRequest:
+        if self.max_tokens == 0 and not self.echo:
+            raise _conflict("max_tokens", "max_tokens is at least 1 unless the prompt is echoed")
+        return self
+
+
+def _conflict(param: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("conflict_value", message, {"param": param})
