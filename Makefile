@@ -39,6 +39,7 @@ check: setup ## lint, formatting, types, import rules, secret scan
 	$(RUN) -m mypy
 	$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
 	@echo 'secret scan of every file that git does not ignore'
+	@git rev-parse --is-inside-work-tree > /dev/null
 	@git ls-files --cached --others --exclude-standard -z \
 	  | xargs -0 $(RUN) -m detect_secrets.pre_commit_hook --baseline .secrets.baseline
 

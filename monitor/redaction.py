@@ -23,7 +23,8 @@ _KEPT_CONTROLS = "\n\t\u200c\u200d"
 
 _VALUE = r"(?!\$\{)[^\s\"',;&\\}]+"
 _LONG_VALUE = r"(?!\$\{)[A-Za-z0-9._~+/=-]{16,}"
-_KEY_NAME = r"\b(?:[a-z0-9]+[-_])*(?:api[-_]?key|access[-_]?token|auth[-_]?token|client[-_]?secret|password)"
+# The words before the name proper are few and short here, so that no text can make the search slow.
+_KEY_NAME = r"\b(?:[a-z0-9]{1,32}[-_]){0,4}(?:api[-_]?key|access[-_]?token|auth[-_]?token|client[-_]?secret|password)"
 
 # Each pattern has one group: what stays. A bare `name: value` needs a long value, since prose looks like that too.
 _PATTERNS = tuple(

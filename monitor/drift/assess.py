@@ -12,7 +12,7 @@ from monitor.drift.accounting import CountTest, count_test
 from monitor.drift.bootstrap import Interval
 from monitor.drift.causes import SYSTEM_PROMPT, Cause, TokenSteps, fit, rank
 from monitor.drift.detectable import detectable_shift
-from monitor.drift.fidelity import FidelityTest, candidate_distance, fidelity_test
+from monitor.drift.fidelity import candidate_distance, fidelity_test
 from monitor.drift.observation import Observation
 from monitor.drift.rule import DRIFT_P, Verdict, holm, judge
 from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_noise, shift_test
@@ -22,12 +22,14 @@ from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_
 INT8_SHIFT = 0.071
 TARGET_PROFILE = "w8-channel"
 TOKENIZER = "tokenizer"
+_FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
+_UNANSWERED = "no request was answered"
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the answers are held against: the allowed profiles, all candidates (profiles and template variants), and by
-    how many prompt tokens each candidate's rendering differs from the reference's own."""
+    """What the answers are held against: the allowed profiles, the candidates (profiles and template variants) whose
+    expectations every observation holds, and by how many prompt tokens a candidate's rendering differs from ours."""
 
     allowed: tuple[str, ...]
     candidates: tuple[str, ...]
@@ -58,11 +60,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Distance to the reference: the standing finding beside the checks."""
+    """Distance to the reference: the standing finding beside the checks.
+
+    allowed: the nearest of the allowed profiles, whose distance the finding's value is; lawful: how far from it an
+    honest endpoint may be. nearest: the candidate that fits best, allowed or not.
+    """
 
     finding: Finding
-    nearest: str | None = None
+    allowed: str | None = None
     lawful: float | None = None
+    nearest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class Assessment:
     logprobs: Finding
     accounting: Finding
     fidelity: Fidelity
+    counts: CountTest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +101,14 @@ class Material:
         return bool(self.baseline)
 
 
+def measured_candidates(allowed: Sequence[str]) -> tuple[str, ...]:
+    """What a judgement needs of the reference: the allowed profiles, the first of them as the base, what int8 makes of
+    it, and the two whose distance says how far honest bf16 stacks are apart. Causes are ranked among more."""
+    return tuple(dict.fromkeys((*allowed, "fp32", "bf16", TARGET_PROFILE)))
+
+
 def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Assessment:
-    """Test, adjust the p-values over the run's checks (Holm), judge each, and rank causes where something moved."""
+    """Test, adjust the p-values over the run's checks (Holm), and judge each. Causes are left to `explain`."""
     new = without_cached(material.new)
     material = replace(material, new=new)
     evidence = _evidence(material)
@@ -107,10 +121,28 @@ def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Ass
         p_values["accounting"] = counts.p
     adjusted = holm({name: p for name, p in p_values.items() if name in material.judged})
     return Assessment(
-        logprobs=_logprobs(material, evidence, moved, counts, adjusted, no_baseline_reason, seed),
-        accounting=_accounting(counts, adjusted, no_baseline_reason),
-        fidelity=_fidelity(material, counts, seed),
+        logprobs=_logprobs(material, evidence, moved, adjusted, no_baseline_reason, seed),
+        accounting=_accounting(material, counts, adjusted, no_baseline_reason),
+        fidelity=_ranked(_fidelity(material, seed), material, counts),
+        counts=counts,
     )
+
+
+def needs_explanation(assessment: Assessment) -> bool:
+    """Whether something was found whose cause is worth scoring every candidate for."""
+    return assessment.logprobs.verdict in _FOUND or assessment.fidelity.finding.verdict is Verdict.SUSPECT
+
+
+def explain(material: Material, assessment: Assessment) -> Assessment:
+    """Rank the causes of what was found among all candidates of `material.reference`."""
+    if material.reference is None:
+        return assessment
+    material = replace(material, new=without_cached(material.new))
+    logprobs = assessment.logprobs
+    if logprobs.verdict in _FOUND:
+        logprobs = replace(logprobs, causes=_drift_causes(material, assessment.counts))
+    fidelity = _ranked(assessment.fidelity, material, assessment.counts)
+    return replace(assessment, logprobs=logprobs, fidelity=fidelity)
 
 
 def without_cached(observations: Sequence[Observation]) -> list[Observation]:
@@ -148,12 +180,13 @@ def _logprobs(
     material: Material,
     evidence: Evidence | None,
     moved: ShiftTest | None,
-    counts: CountTest | None,
     adjusted: Mapping[str, float],
     no_baseline_reason: str,
     seed: int,
 ) -> Finding:
     n = len(_with_tokens(material.new))
+    if not material.new:
+        return Finding(Verdict.INCONCLUSIVE, _UNANSWERED)
     if not n:
         return Finding(Verdict.INAPPLICABLE, "the endpoint gives no usable log-probabilities")
     noise = run_noise(material.new)
@@ -181,7 +214,6 @@ def _logprobs(
         p=moved.p,
         adjusted_p=p,
         n=n,
-        causes=_drift_causes(material, counts) if verdict in (Verdict.DRIFT, Verdict.SUSPECT) else (),
     )
 
 
@@ -202,7 +234,8 @@ def _drift_causes(material: Material, counts: CountTest | None) -> tuple[Cause, 
     reference = material.reference
     if reference is None:
         return ()
-    before = fit(material.same_reference, reference.candidates)
+    past = [o for o in material.same_reference if o.reference_tokens]
+    before = fit(past, [name for name in reference.candidates if all(name in o.expected for o in past)])
     held = min(before, key=lambda name: before[name]) if before else reference.base
     steps = TokenSteps(
         {name: step - reference.token_steps.get(held, 0) for name, step in reference.token_steps.items()},
@@ -211,7 +244,11 @@ def _drift_causes(material: Material, counts: CountTest | None) -> tuple[Cause, 
     return rank(material.new, reference.candidates, held=held, settled=before.get(held, 0.0), steps=steps)
 
 
-def _accounting(counts: CountTest | None, adjusted: Mapping[str, float], no_baseline_reason: str) -> Finding:
+def _accounting(
+    material: Material, counts: CountTest | None, adjusted: Mapping[str, float], no_baseline_reason: str
+) -> Finding:
+    if not material.new:
+        return Finding(Verdict.INCONCLUSIVE, _UNANSWERED, unit="token")
     if counts is None:
         return Finding(Verdict.INAPPLICABLE, "the endpoint reports no prompt_tokens", unit="token")
     known = counts.offset is not None
@@ -232,7 +269,7 @@ def _accounting(counts: CountTest | None, adjusted: Mapping[str, float], no_base
     if counts.p is not None:
         p = adjusted.get("accounting", counts.p)
         verdict = judge(p, beyond_lawful=counts.moved != 0, detectable=1.0, target=1.0)
-        if verdict in (Verdict.DRIFT, Verdict.SUSPECT):
+        if verdict in _FOUND:
             return replace(finding, verdict=verdict, causes=_count_causes(counts))
     elif not known:
         return replace(finding, reason=no_baseline_reason)
@@ -256,25 +293,18 @@ def _count_causes(counts: CountTest) -> tuple[Cause, ...]:
     return (Cause(likely, 1.0 - doubt), Cause(other, doubt))
 
 
-def _fidelity(material: Material, counts: CountTest | None, seed: int) -> Fidelity:
+def _fidelity(material: Material, seed: int) -> Fidelity:
     reference = material.reference
     if reference is None:
         return Fidelity(Finding(Verdict.INAPPLICABLE, "the model has no reference weights"))
     test = fidelity_test(material.new, reference.allowed, run_noise(material.new), seed=seed)
     if test is None:
         return Fidelity(Finding(Verdict.INAPPLICABLE, "the endpoint gives no usable log-probabilities"))
-    target = min(
-        (
-            candidate_distance(material.new, TARGET_PROFILE, name)
-            for name in reference.allowed
-            if name != TARGET_PROFILE
-        ),
-        default=INT8_SHIFT,
-    )
+    steps = [candidate_distance(material.new, TARGET_PROFILE, a) for a in reference.allowed if a != TARGET_PROFILE]
+    target = min(steps, default=INT8_SHIFT)
     verdict = Verdict.OK if test.detectable <= target else Verdict.INCONCLUSIVE
     if test.outside:
         verdict = Verdict.SUSPECT
-    ranking = _fidelity_ranking(material.new, reference, test, counts)
     finding = Finding(
         verdict,
         reason="too few answers to see what int8 would do" if verdict is Verdict.INCONCLUSIVE else "",
@@ -283,20 +313,23 @@ def _fidelity(material: Material, counts: CountTest | None, seed: int) -> Fideli
         detectable=test.detectable,
         target=target,
         n=test.n,
-        causes=ranking,
     )
-    return Fidelity(finding, nearest=ranking[0].name if ranking else None, lawful=test.nearest.lawful)
+    return Fidelity(finding, allowed=test.nearest.candidate, lawful=test.nearest.lawful)
 
 
-def _fidelity_ranking(
-    new: Sequence[Observation], reference: Reference, test: FidelityTest, counts: CountTest | None
-) -> tuple[Cause, ...]:
+def _ranked(fidelity: Fidelity, material: Material, counts: CountTest | None) -> Fidelity:
+    """The same finding with its candidates ranked; the counts speak where they differ by a constant."""
+    reference = material.reference
+    if reference is None or fidelity.allowed is None or fidelity.lawful is None:
+        return fidelity
     offset = counts.offset if counts is not None and counts.constant else None
-    settled = float(np.sqrt(np.pi / 2.0)) * test.nearest.lawful
-    return rank(
-        new,
+    ranking = rank(
+        material.new,
         reference.candidates,
-        held=test.nearest.candidate,
-        settled=settled,
+        held=fidelity.allowed,
+        settled=float(np.sqrt(np.pi / 2.0)) * fidelity.lawful,
         steps=TokenSteps(reference.token_steps, offset),
+    )
+    return replace(
+        fidelity, finding=replace(fidelity.finding, causes=ranking), nearest=ranking[0].name if ranking else None
     )

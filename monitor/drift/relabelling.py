@@ -20,6 +20,8 @@ from monitor.drift.observation import FloatArray
 RELABELLINGS = 200_000
 _BLOCK = 20_000
 _MAX_SPLITS = 4_096
+# A deviation below this is the rounding of sums: nothing moves.
+_NIL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ def standardise_pool(pool: Pool, count: int, rng: np.random.Generator) -> Standa
     old = total - new
     deviation = pool.scores.std(axis=0, ddof=1) * np.sqrt(1.0 / new + 1.0 / old)
     grand = pool.scores.sum(axis=0)
+    if not (deviation > _NIL).any():
+        return Standardised(np.zeros(width), np.zeros((count, width)))
 
     def difference(sum_new: FloatArray) -> FloatArray:
         return np.asarray(sum_new / new - (grand - sum_new) / old)
@@ -105,7 +109,7 @@ def standardise_pool(pool: Pool, count: int, rng: np.random.Generator) -> Standa
 
 
 def _in_units(observed: FloatArray, relabelled: FloatArray, mean: FloatArray, deviation: FloatArray) -> Standardised:
-    moves = deviation > 1e-12
+    moves = deviation > _NIL
     scale = np.where(moves, deviation, 1.0)
     return Standardised(
         np.where(moves, (observed - mean) / scale, 0.0),

@@ -4,11 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.drift.assess import Material, assess, without_cached
+from monitor.drift.assess import Assessment, Material, explain, needs_explanation, without_cached
+from monitor.drift.assess import assess as judged
 from monitor.drift.rule import Verdict
 from tests.monitor.drift.synthetic import UNLISTED_TEXT, World, material
 
 WHY = "not enrolled"
+
+
+def assess(material: Material, *, no_baseline_reason: str) -> Assessment:
+    """Both steps of a judgement, as a check takes them."""
+    found = judged(material, no_baseline_reason=no_baseline_reason)
+    return explain(material, found) if needs_explanation(found) else found
 
 
 def test_unchanged_endpoint_is_ok_and_could_have_seen_int8() -> None:

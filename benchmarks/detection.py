@@ -1,0 +1,161 @@
+"""What `monitor probe` sees of a changed stack behind lawful noise, and what it costs in requests.
+
+    .venv/bin/python -m benchmarks.detection [--noise 0.03] [--n 40] [--repeats 10] [--stacks bf16 nf4 …] [--json FILE]
+
+One endpoint (reference-engine serve --profile bf16) behind a proxy that adds normal noise to every log-probability is
+enrolled, probed again unchanged, and then served with other stacks under the same address. Prints one row a probe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.noise_proxy import noise_proxy
+from monitor.local_endpoint import LocalEndpoint
+
+SYSTEM_PROMPT = "You are a terse assistant. Answer in one short sentence."
+STACKS = {
+    "bf16": ("--profile", "bf16"),
+    "w8-channel": ("--profile", "w8-channel"),
+    "w8-tensor": ("--profile", "w8-tensor"),
+    "fp8-e4m3": ("--profile", "fp8-e4m3"),
+    "nf4": ("--profile", "nf4"),
+    "w4-g64": ("--profile", "w4-g64"),
+    "system-prompt": ("--profile", "bf16", "--system-prompt", SYSTEM_PROMPT),
+}
+CONFIG = """\
+version: 1
+models:
+  smol: {{ reference: {{ weights: bundled, allowed_profiles: [bf16] }} }}
+providers:
+  - slug: noisy
+    base_url: {base_url}
+    allow_private: true
+    models: [ {{ model: smol, name: smol }} ]
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One probe of `stack`, and what its verdict document says."""
+
+    stack: str
+    exit_code: int
+    verdict: str
+    p: float | None
+    shift: float | None
+    noise: float | None
+    detectable: float | None
+    requests: int
+    tokens: int
+    cause: str | None
+    weight: float | None
+    fidelity: float | None
+    nearest: str | None
+
+
+class Bench:
+    """One endpoint behind its noise, and the command that probes it."""
+
+    def __init__(self, folder: Path, n: int) -> None:
+        self._folder = folder
+        self._n = n
+
+    def configure(self, base_url: str) -> None:
+        (self._folder / "providers.yaml").write_text(CONFIG.format(base_url=base_url))
+
+    def probe(self, stack: str) -> Row:
+        environment = {
+            **os.environ,
+            "MONITOR_CONFIG": str(self._folder / "providers.yaml"),
+            "MONITOR_DATA_DIR": str(self._folder / "data"),
+        }
+        command = [sys.executable, "-m", "monitor", "probe", "--provider", "noisy", "--json"]
+        command += ["--probe", "logprobs", "--probe", "accounting", "--n", str(self._n)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        document = json.loads(done.stdout)
+        if "error" in document:
+            raise SystemExit(f"{stack}: {document['error']} {done.stderr}")
+        return row_of(stack, done.returncode, document)
+
+
+def row_of(stack: str, exit_code: int, document: dict[str, Any]) -> Row:
+    logprobs = next(check for check in document["checks"] if check["probe"] == "logprobs")
+    cause = logprobs["causes"][0] if logprobs["causes"] else {"name": None, "weight": None}
+    return Row(
+        stack=stack,
+        exit_code=exit_code,
+        verdict=document["verdict"],
+        p=logprobs["p"],
+        shift=logprobs["value"],
+        noise=logprobs["baseline"],
+        detectable=logprobs["detectable"],
+        requests=document["cost"]["requests"],
+        tokens=document["cost"]["tokens_in"] + document["cost"]["tokens_out"],
+        cause=cause["name"],
+        weight=cause["weight"],
+        fidelity=document["fidelity"]["value"],
+        nearest=document["fidelity"]["nearest"],
+    )
+
+
+def measure(*, noise: float, n: int, repeats: int, stacks: list[str], seed: int = 0) -> list[Row]:
+    """Enrol bf16, probe it `repeats` times, then every other stack once. The first row is the enrolment."""
+    with ExitStack() as open_things:
+        folder = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="detection-")))
+        local = open_things.enter_context(LocalEndpoint(folder / "endpoint.log"))
+        upstream = local.base_url.removesuffix("/v1")
+        proxy = open_things.enter_context(noise_proxy(upstream, deviation=noise, seed=seed))
+        bench = Bench(folder, n)
+        bench.configure(f"{proxy}/v1")
+        local.serve(STACKS["bf16"])
+        rows = [bench.probe("bf16") for _ in range(repeats + 1)]
+        for stack in stacks:
+            local.serve(STACKS[stack])
+            rows.append(bench.probe(stack))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--noise", type=float, default=0.03, help="standard deviation per value, nats")
+    parser.add_argument("--n", type=int, default=40, help="single-token requests a run")
+    parser.add_argument("--repeats", type=int, default=10, help="probes of the unchanged endpoint after enrolment")
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument(
+        "--stacks", nargs="*", choices=list(STACKS), default=[name for name in STACKS if name != "bf16"]
+    )
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    options = parser.parse_args()
+    rows = measure(noise=options.noise, n=options.n, repeats=options.repeats, stacks=options.stacks, seed=options.seed)
+    print_table(rows)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
+
+
+def print_table(rows: list[Row]) -> None:
+    print("| served | verdict | p | shift, nat | noise, nat | would see, nat | requests | cause | nearest |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for i, row in enumerate(rows):
+        name = f"{row.stack}, enrolment" if i == 0 else row.stack
+        values = [number(row.p, "{:.1e}"), number(row.shift, "{:.3f}"), number(row.noise, "{:.3f}")]
+        values += [number(row.detectable, "{:.3f}"), str(row.requests)]
+        cause = "–" if row.cause is None or row.weight is None else f"{row.cause} {row.weight:.0%}"
+        print("| " + " | ".join([name, row.verdict, *values, cause, row.nearest or "–"]) + " |")
+
+
+def number(value: float | None, form: str) -> str:
+    return "–" if value is None else form.format(value)
+
+
+if __name__ == "__main__":
+    main()

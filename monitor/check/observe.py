@@ -1,0 +1,53 @@
+"""Samples and expectations in, observations out: what the detectors see and what is kept for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from monitor.drift.observation import Observation
+from monitor.expectation import Expectation
+from probes.accounting import expected_prompt_tokens
+from probes.logprobs import first_token
+from probes.plan import ProbeKind, Sample
+from probes.quirks import Disposition
+from reference_engine import TokenizerBackend
+
+
+def observe(
+    probe: ProbeKind,
+    samples: Sequence[Sample],
+    expectations: Mapping[str, Expectation],
+    tokenizer: TokenizerBackend | None,
+) -> list[Observation]:
+    """One observation for every sample that was answered, in the plan's order."""
+    return [
+        _observation(probe, sample, expectations.get(sample.item.key), tokenizer)
+        for sample in samples
+        if sample.completion is not None and sample.completion.disposition is not Disposition.ERROR
+    ]
+
+
+def _observation(
+    probe: ProbeKind, sample: Sample, expectation: Expectation | None, tokenizer: TokenizerBackend | None
+) -> Observation:
+    completion = sample.completion
+    token = first_token(sample) if probe is ProbeKind.LOGPROBS else None
+    expected_count = expectation.prompt_tokens if expectation is not None else None
+    if expected_count is None and tokenizer is not None:
+        expected_count = expected_prompt_tokens(tokenizer, sample.item.request)
+    usage = completion.usage if completion is not None else None
+    return Observation(
+        item_key=sample.item.key,
+        rep=sample.item.rep,
+        anchor=sample.item.anchor,
+        tokens=token.tokens if token is not None else (),
+        logprobs=np.array(token.logprobs if token is not None else (), dtype=np.float64),
+        sampled=token.sampled if token is not None else None,
+        reference_tokens=expectation.reference_tokens if expectation is not None else (),
+        expected=expectation.expected if expectation is not None else {},
+        prompt_tokens=usage.prompt_tokens if usage is not None else None,
+        expected_prompt_tokens=expected_count,
+        response_id=completion.id if completion is not None else None,
+    )

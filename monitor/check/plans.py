@@ -1,0 +1,95 @@
+"""What a check will send: the plans of its probes, and what they will cost."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.check.options import CheckOptions
+from monitor.config import Prices
+from monitor.errors import BudgetError, UsageError
+from probes import accounting, latency, logprobs
+from probes.plan import Item, Plan, ProbeKind
+from reference_engine import TokenizerBackend
+
+_LEAST_N = 4
+# Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
+_LADDER = 16
+# A token of English text is about four characters; a template adds about this many tokens.
+_CHARACTERS_PER_TOKEN = 4
+_TEMPLATE_TOKENS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What plans will send at most; `usd` is None without prices."""
+
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+
+
+def make_plans(options: CheckOptions, seed: bytes, *, has_reference: bool, n: int) -> tuple[Plan, ...]:
+    """The plans in sending order. Accounting reads the usage of the logprobs requests where there are any, and sends
+    its own only without them."""
+    nonce = secrets.token_bytes(16)
+    plans: list[Plan] = []
+    if ProbeKind.LOGPROBS in options.probes:
+        plans.append(logprobs.plan(seed, nonce, n=n, has_reference=has_reference))
+    elif ProbeKind.ACCOUNTING in options.probes:
+        plans.append(accounting.plan(seed, n=min(n, _LADDER)))
+    if ProbeKind.LATENCY in options.probes:
+        plans.append(latency.plan(seed, nonce))
+    return tuple(plans)
+
+
+def affordable_plans(
+    options: CheckOptions,
+    seed: bytes,
+    *,
+    tokenizer: TokenizerBackend | None,
+    has_reference: bool,
+    prices: Prices | None,
+) -> tuple[tuple[Plan, ...], Estimate]:
+    """The plans as asked for, or with as many fewer requests as `max_cost` demands. Raises BudgetError where not even
+    the fewest are affordable, UsageError where a limit is given but no prices are."""
+    if options.max_cost is not None and prices is None:
+        raise UsageError(
+            "--max-cost needs prices, and the configuration names none for this endpoint.",
+            remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
+        )
+    n = options.n
+    while True:
+        plans = make_plans(options, seed, has_reference=has_reference, n=n)
+        estimate = estimate_plans(plans, tokenizer, prices)
+        if options.max_cost is None or estimate.usd is None or estimate.usd <= options.max_cost:
+            return plans, estimate
+        if n == _LEAST_N:
+            raise BudgetError(
+                f"The smallest check would cost ${estimate.usd:.6f}, more than --max-cost {options.max_cost:g}.",
+                remedy="Raise --max-cost, or choose fewer probes with --probe.",
+            )
+        n = max(_LEAST_N, min(n - 1, int(n * options.max_cost / estimate.usd)))
+
+
+def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
+    items = [item for plan in plans for item in plan.items]
+    tokens_in = sum(prompt_size(item, tokenizer) for item in items)
+    tokens_out = sum(int(item.request.get("max_tokens", 1)) for item in items)
+    return Estimate(len(items), tokens_in, tokens_out, cost_usd(tokens_in, tokens_out, prices))
+
+
+def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
+    """Prompt tokens: exact with a tokenizer, otherwise guessed from the characters."""
+    if tokenizer is not None:
+        return accounting.expected_prompt_tokens(tokenizer, item.request)
+    return len(json.dumps(item.request.get("messages", []))) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
+
+
+def cost_usd(tokens_in: int, tokens_out: int, prices: Prices | None) -> float | None:
+    if prices is None:
+        return None
+    return (tokens_in * prices.input_usd_per_mtok + tokens_out * prices.output_usd_per_mtok) / 1e6

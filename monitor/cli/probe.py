@@ -1,0 +1,170 @@
+"""`monitor probe`: one check of one endpoint, as table, JSON, JUnit or Markdown, with the exit code of its verdict."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from monitor.check import CheckOptions, run_check
+from monitor.check.options import DEFAULT_N, PROBES
+from monitor.check.plans import Estimate, affordable_plans
+from monitor.check.reference import open_reference
+from monitor.cli.output import PIPE_WIDTH, print_json
+from monitor.cli.progress import progress_bar
+from monitor.config import EndpointConfig, load_config
+from monitor.config.values import parse_duration
+from monitor.datadir import DataDir
+from monitor.errors import UsageError
+from monitor.render.junit import junit
+from monitor.render.markdown import markdown
+from monitor.render.terminal import print_verdict
+from monitor.settings import load_settings
+from monitor.verdict import VerdictDocument, exit_code
+from probes.plan import Plan, ProbeKind
+
+
+class FailOn(StrEnum):
+    DRIFT = "drift"
+    SUSPECT = "suspect"
+    NEVER = "never"
+
+
+class Probe(StrEnum):
+    LOGPROBS = ProbeKind.LOGPROBS.value
+    ACCOUNTING = ProbeKind.ACCOUNTING.value
+    LATENCY = ProbeKind.LATENCY.value
+
+
+def probe(
+    provider: Annotated[str, typer.Option(help="The provider's slug in the configuration.")],
+    model: Annotated[
+        str | None, typer.Option(help="The model's slug; needed where the provider serves several.")
+    ] = None,
+    probes: Annotated[
+        list[Probe] | None, typer.Option("--probe", help="Only this probe; may be given several times.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Stop sending after this time, such as 90s or 10m.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+    junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file.")] = None,
+    md_file: Annotated[Path | None, typer.Option("--md", help="Also write Markdown to this file.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
+    save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the run; without, nothing is written.")] = True,
+    fail_on: Annotated[FailOn, typer.Option(help="What exit code 3 stands for.")] = FailOn.DRIFT,
+) -> None:
+    """Probe an endpoint now: is it what it claims, and has it changed?
+
+    Exit codes: 0 pass, 1 internal error, 2 usage or configuration, 3 drift (with --fail-on suspect also suspect),
+    4 inconclusive, 5 provider unreachable, 6 reference or database unavailable, 130 interrupted.
+    """
+    settings = load_settings()
+    endpoint = _one_endpoint(load_config(settings.config).endpoints(provider, model), provider)
+    options = CheckOptions(
+        probes=tuple(kind for kind in PROBES if not probes or kind.value in {chosen.value for chosen in probes}),
+        n=n,
+        max_cost=max_cost,
+        timeout=None if timeout is None else _seconds(timeout),
+        save=save,
+    )
+    if dry_run:
+        _show_plans(endpoint, options, as_json=as_json)
+        return
+    for file in (junit_file, md_file):
+        _ensure_writable(file)
+    with progress_bar() as progress:
+        document = run_check(endpoint, options, DataDir(settings.data_dir), progress)
+    code = exit_code(document, fail_on.value)
+    _show(document, code, as_json=as_json)
+    if junit_file is not None:
+        _write(junit_file, junit(document, fail_on.value))
+    if md_file is not None:
+        _write(md_file, markdown(document))
+    raise typer.Exit(code)
+
+
+def _one_endpoint(endpoints: list[EndpointConfig], provider: str) -> EndpointConfig:
+    if len(endpoints) == 1:
+        return endpoints[0]
+    slugs = ", ".join(dict.fromkeys(endpoint.model for endpoint in endpoints))
+    raise UsageError(f"Provider {provider} serves several models: {slugs}.", remedy="Choose one with --model.")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"--timeout {text!r} is not a time.", remedy="Give a time such as 90s or 10m.") from error
+
+
+def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:
+    """What a check would send. Draws its prompts from a throw-away seed, so that it needs no data directory."""
+    reference = open_reference(endpoint.reference)
+    try:
+        plans, estimate = affordable_plans(
+            options,
+            bytes(32),
+            tokenizer=reference.tokenizer,
+            has_reference=reference.engine is not None,
+            prices=endpoint.prices,
+        )
+    finally:
+        reference.close()
+    if as_json:
+        print_json(_plan_document(endpoint, plans, estimate))
+        return
+    usd = "price not configured" if estimate.usd is None else f"at most ${estimate.usd:.6f}"
+    for plan in plans:
+        typer.echo(f"{plan.probe.value}: {len(plan.items)} requests, suite {plan.suite_version}")
+    typer.echo(
+        f"{estimate.requests} requests to {endpoint.base_url}, about {estimate.tokens_in} tokens in, "
+        f"at most {estimate.tokens_out} out, {usd}. Nothing was sent."
+    )
+
+
+def _plan_document(endpoint: EndpointConfig, plans: tuple[Plan, ...], estimate: Estimate) -> dict[str, object]:
+    return {
+        "schema": "monitor.probe.plan/1",
+        "provider": endpoint.provider,
+        "model": endpoint.model,
+        "endpoint": endpoint.base_url,
+        "plans": [
+            {"probe": plan.probe.value, "requests": len(plan.items), "suite": plan.suite_version} for plan in plans
+        ],
+        "cost": {
+            "requests": estimate.requests,
+            "tokens_in": estimate.tokens_in,
+            "tokens_out": estimate.tokens_out,
+            "usd": estimate.usd,
+        },
+    }
+
+
+def _show(document: VerdictDocument, code: int, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(document.to_json() + "\n")
+        return
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    print_verdict(Console(file=sys.stdout, highlight=False, width=width), document, code)
+
+
+def _ensure_writable(file: Path | None) -> None:
+    """Before anything is spent: a report that cannot be written is a mistake in the command."""
+    if file is None:
+        return
+    if file.is_dir() or not file.parent.is_dir():
+        raise UsageError(f"The report {file} cannot be written there.", remedy="Name a file in a folder that exists.")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"The report {file} cannot be written: {error.strerror or error}.", remedy="Name another file."
+        ) from error

@@ -1,0 +1,145 @@
+"""The verdict document: the one object behind the table, the JSON, the reports and the exit code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from monitor.drift.rule import Verdict
+
+ENROLLED = "enrolled"
+
+FailOn = Literal["drift", "suspect", "never"]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class CauseWeight(_Document):
+    name: str
+    weight: float
+
+
+class TokenValue(_Document):
+    """One alternative of an answer; `token` is its text with undecodable bytes replaced."""
+
+    token: str
+    logprob: float
+
+
+class Shown(_Document):
+    """What was seen of a prompt: the likeliest first tokens, or the count of its tokens."""
+
+    tokens: tuple[TokenValue, ...] = ()
+    prompt_tokens: int | None = None
+
+
+class Telling(_Document):
+    """One prompt that shows the change best: then, now and by the reference, and how to ask again."""
+
+    item: str
+    prompt: str
+    move: float = Field(description="in the check's unit: mean |Δ| per token between then and now, or tokens")
+    then: Shown
+    now: Shown
+    reference: Shown
+    curl: str
+
+
+class Check(_Document):
+    """One probe's conclusion. `p` is Holm-adjusted over the run's checks; `detectable` and `target` are in `unit`."""
+
+    probe: str
+    verdict: Verdict
+    reason: str = ""
+    value: float | None = None
+    unit: str | None = None
+    interval: tuple[float, float] | None = None
+    baseline: float | None = None
+    detectable: float | None = None
+    target: float | None = None
+    p: float | None = None
+    n: int = 0
+    tokens: int = 0
+    causes: tuple[CauseWeight, ...] = ()
+    telling: tuple[Telling, ...] = ()
+
+
+class LatencyValue(_Document):
+    """A quantile of one latency in seconds; each end is a 95 % bound, null where n is too small to say."""
+
+    metric: Literal["ttft", "tpot"]
+    quantile: float
+    value: float | None
+    interval: tuple[float | None, float | None]
+    n: int
+
+
+class FidelityStatement(_Document):
+    """How far the endpoint is from its reference: a standing finding, said once, shown always."""
+
+    verdict: Verdict
+    reason: str = ""
+    value: float | None = None
+    unit: str = "nat"
+    interval: tuple[float, float] | None = None
+    lawful: float | None = None
+    detectable: float | None = None
+    target: float | None = None
+    n: int = 0
+    allowed: tuple[str, ...] = ()
+    nearest: str | None = None
+    ranking: tuple[CauseWeight, ...] = ()
+
+
+class Cost(_Document):
+    """`usd` is null where the configuration names no prices."""
+
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float | None = None
+
+
+class QuirkCount(_Document):
+    name: str
+    count: int
+
+
+class VerdictDocument(_Document):
+    schema_: Literal["monitor.probe/1"] = Field(default="monitor.probe/1", alias="schema")
+    provider: str
+    model: str
+    endpoint: str
+    served_model: str | None = None
+    verdict: Verdict
+    enrolled: bool = Field(default=False, description="this run became the endpoint's baseline")
+    partial: bool = False
+    saved: bool = True
+    checks: tuple[Check, ...] = ()
+    latency: tuple[LatencyValue, ...] = ()
+    fidelity: FidelityStatement
+    cost: Cost
+    quirks: tuple[QuirkCount, ...] = ()
+    run_ids: tuple[str, ...] = ()
+    started_at: datetime
+    finished_at: datetime
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", populate_by_name=True)
+
+    def to_json(self) -> str:
+        return self.model_dump_json(by_alias=True, indent=2)
+
+
+def exit_code(document: VerdictDocument, fail_on: FailOn) -> int:
+    """0 pass, 3 drift (with `suspect` also suspect), 4 inconclusive; a run that only enrols passes."""
+    if fail_on == "never":
+        return 0
+    if document.verdict is Verdict.DRIFT or (document.verdict is Verdict.SUSPECT and fail_on == "suspect"):
+        return 3
+    if document.verdict in (Verdict.OK, Verdict.SUSPECT) or (document.enrolled and not document.partial):
+        return 0
+    return 4

@@ -1,0 +1,39 @@
+"""The promise of one run: no drift while nothing changes, drift with its cause named when the stack does."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.detection import Row, measure
+from monitor.drift.rule import DRIFT_P
+
+CHANGED = ("fp8-e4m3", "nf4", "w4-g64", "system-prompt")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """One endpoint behind noise of 0.03 nat: enrolled, probed ten times unchanged, then with every changed stack."""
+    return measure(noise=0.03, n=40, repeats=10, stacks=list(CHANGED))
+
+
+@pytest.mark.model
+@pytest.mark.timeout(1800)
+def test_unchanged_endpoint_shows_no_drift_in_ten_probes(rows: list[Row]) -> None:
+    enrolment, unchanged = rows[0], rows[1:11]
+    assert (enrolment.stack, enrolment.p, enrolment.exit_code) == ("bf16", None, 0)
+    assert [row.verdict for row in unchanged] == ["ok"] * 10
+    assert all(row.p is not None and row.p > DRIFT_P for row in unchanged)
+
+
+@pytest.mark.model
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("stack", CHANGED)
+def test_changed_stack_is_drift_in_one_run_with_its_cause(rows: list[Row], stack: str) -> None:
+    (row,) = [row for row in rows[11:] if row.stack == stack]
+    assert row.requests <= 40
+    assert row.exit_code == 3
+    assert row.verdict == "drift"
+    assert row.p is not None
+    assert row.p <= DRIFT_P
+    assert row.cause is not None
+    assert row.cause.startswith(stack)
