@@ -1,0 +1,65 @@
+"""When what arrived: the times from which every latency is derived, and whether output was held back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from probes.completion import Timings
+from probes.wire.usage import BURST_TOKENS
+
+_LAST_PART_OF_TIME = 0.05
+_NEARLY_ALL = 0.9
+
+
+class Timeline:
+    """Marks what happened with seconds after the request was sent. What comes without a time leaves no mark."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, float] = {}
+        self._last: dict[str, float] = {}
+        self._arrivals: list[tuple[float, int]] = []
+        self._first_output_tokens: int | None = None
+        self._has_output = False
+
+    def mark_first(
+        self,
+        name: Literal["first_event", "first_role", "first_output", "first_answer", "finish", "done"],
+        at: float | None,
+    ) -> None:
+        """Something that counts when it happens the first time."""
+        if at is not None:
+            self._first.setdefault(name, at)
+
+    def mark_last(self, name: Literal["last_output", "usage"], at: float | None) -> None:
+        """Something that counts when it happens the last time."""
+        if at is not None:
+            self._last[name] = at
+
+    def mark_output(self, at: float | None, size: int, tokens: int | None) -> None:
+        """One chunk with output: `size` characters, `tokens` of them where that is known."""
+        if not self._has_output:
+            self._has_output = True
+            self._first_output_tokens = tokens
+        self.mark_first("first_output", at)
+        self.mark_last("last_output", at)
+        if at is not None:
+            self._arrivals.append((at, size))
+
+    def timings(self) -> Timings:
+        return Timings(
+            **self._first,
+            **self._last,
+            chunks=tuple(at for at, _ in self._arrivals),
+            first_output_tokens=self._first_output_tokens,
+        )
+
+    def held_back(self, completion_tokens: int | None) -> bool | None:
+        """Whether nearly all output came in the last twentieth of the time; None where no times are known."""
+        if not self._arrivals:
+            return None
+        tokens = len(self._arrivals) if completion_tokens is None else completion_tokens
+        if tokens < BURST_TOKENS:
+            return False
+        late = self._arrivals[-1][0] * (1 - _LAST_PART_OF_TIME)
+        whole = sum(size for _, size in self._arrivals)
+        return sum(size for at, size in self._arrivals if at >= late) >= _NEARLY_ALL * whole
