@@ -17,6 +17,8 @@ from probes.plan import ProbeKind
 
 # What catches a changed stack; latency, which is only reported, would take most of the demo's time.
 _PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
+# Enough here, where repeats do not differ, and quicker than the default.
+_N = 24
 # The endpoint claims bf16 and runs it, at first.
 _HONEST = ("--profile", "bf16")
 _CONFIG = """\
@@ -77,7 +79,7 @@ def run_demo(directory: Path, progress: Progress, show: Show) -> None:
                 local.serve(scene.stack)
                 stack = scene.stack
             (endpoint,) = config.endpoints("demo", "smol")
-            document = run_check(endpoint, CheckOptions(probes=_PROBES), data, progress)
+            document = run_check(endpoint, CheckOptions(probes=_PROBES, n=_N), data, progress)
             show(scene, document)
             _insist(scene, document)
 

@@ -17,6 +17,9 @@ from reference_engine import TokenizerBackend
 _LEAST_N = 4
 # Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
 _LADDER = 16
+# The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
+_STREAMS = 8
+_STREAM_TOKENS = 16
 # A token of English text is about four characters; a template adds about this many tokens.
 _CHARACTERS_PER_TOKEN = 4
 _TEMPLATE_TOKENS = 30
@@ -42,7 +45,7 @@ def make_plans(options: CheckOptions, seed: bytes, *, has_reference: bool, n: in
     elif ProbeKind.ACCOUNTING in options.probes:
         plans.append(accounting.plan(seed, n=min(n, _LADDER)))
     if ProbeKind.LATENCY in options.probes:
-        plans.append(latency.plan(seed, nonce))
+        plans.append(latency.plan(seed, nonce, streams=_STREAMS, max_tokens=_STREAM_TOKENS))
     return tuple(plans)
 
 

@@ -234,8 +234,9 @@ def _drift_causes(material: Material, counts: CountTest | None) -> tuple[Cause, 
     reference = material.reference
     if reference is None:
         return ()
-    past = [o for o in material.same_reference if o.reference_tokens]
-    before = fit(past, [name for name in reference.candidates if all(name in o.expected for o in past)])
+    before = fit(material.same_reference, reference.candidates) or fit(
+        material.same_reference, measured_candidates(reference.allowed)
+    )
     held = min(before, key=lambda name: before[name]) if before else reference.base
     steps = TokenSteps(
         {name: step - reference.token_steps.get(held, 0) for name, step in reference.token_steps.items()},
@@ -295,6 +296,8 @@ def _count_causes(counts: CountTest) -> tuple[Cause, ...]:
 
 def _fidelity(material: Material, seed: int) -> Fidelity:
     reference = material.reference
+    if not material.new:
+        return Fidelity(Finding(Verdict.INCONCLUSIVE, _UNANSWERED))
     if reference is None:
         return Fidelity(Finding(Verdict.INAPPLICABLE, "the model has no reference weights"))
     test = fidelity_test(material.new, reference.allowed, run_noise(material.new), seed=seed)

@@ -32,17 +32,21 @@ class Cause:
 def fit(observations: Sequence[Observation], candidates: Sequence[str]) -> dict[str, float]:
     """Root of the mean (over prompts) squared residual under each candidate, in nats, not below the floor.
 
+    Only answers whose prompts were scored under every candidate count; empty where there is none.
     The part of a residual that all tokens of an answer share is left out: it is the normaliser's, moves with the
     tokens outside the list, and is the larger half of response noise.
     """
     prompts: dict[str, list[np.ndarray]] = defaultdict(list)
-    for observation in observations:
-        if observation.reference_tokens and observation.tokens:
-            prompts[observation.item_key].append(_squares(observation, candidates))
+    for observation in _scored(observations, candidates):
+        prompts[observation.item_key].append(_squares(observation, candidates))
     if not prompts:
         return {}
     per_prompt = np.array([np.mean(rows, axis=0) for _, rows in sorted(prompts.items())])
     return dict(zip(candidates, np.maximum(_FLOOR, np.sqrt(per_prompt.mean(axis=0))).tolist(), strict=True))
+
+
+def _scored(observations: Sequence[Observation], candidates: Sequence[str]) -> list[Observation]:
+    return [o for o in observations if o.reference_tokens and o.tokens and set(candidates) <= set(o.expected)]
 
 
 def _squares(observation: Observation, candidates: Sequence[str]) -> np.ndarray:
@@ -81,7 +85,7 @@ def rank(
     scales = fit(observations, candidates)
     if not scales:
         return ()
-    prompts = len({o.item_key for o in observations if o.reference_tokens and o.tokens})
+    prompts = len({o.item_key for o in _scored(observations, candidates)})
     log_weights = {name: -prompts * float(np.log(scale)) for name, scale in scales.items()}
     excess = scales[held] ** 2 - max(settled, _FLOOR) ** 2
     if excess > 0.0:
