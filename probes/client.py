@@ -67,7 +67,7 @@ class Client:
         `on_sample` is called with each sample as it is done, so nothing is lost to a cancellation. The first item goes
         alone until one succeeds: an endpoint that cannot be used costs one request, and what it teaches is known to
         the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
-        done by then are `partial_samples(error)`.
+        done by then are the error's `samples`.
         """
         run = _Run(plan, on_sample)
         try:
@@ -78,7 +78,7 @@ class Client:
             if failure := run.standing.conclude():
                 raise failure.error()
         except ProbeError as error:
-            vars(error)["samples"] = tuple(run.done())
+            error.samples = tuple(run.done())
             raise
         return run.done()
 
@@ -197,8 +197,3 @@ class _Run:
 
     def done(self) -> list[Sample]:
         return [self.samples[place] for place in sorted(self.samples)]
-
-
-def partial_samples(error: ProbeError) -> list[Sample]:
-    """The samples that were done when `Client.send` raised this error, in the plan's order."""
-    return list(getattr(error, "samples", ()))

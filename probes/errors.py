@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reference_engine.errors import CodedError
+
+if TYPE_CHECKING:
+    from probes.plan import Sample
 
 
 class ProbeError(CodedError):
+    """`samples` are those that were done when the error ended their plan, in the plan's order."""
+
     code = "provider_unreachable"
     status = 502
     exit_code = 5
+    samples: tuple[Sample, ...] = ()
 
 
 class AddressForbiddenError(ProbeError):

@@ -13,6 +13,7 @@ from monitor.config import EndpointConfig
 from monitor.store import (
     BaselineRecord,
     BaselineRole,
+    BaselineStatus,
     EndpointIdentity,
     EndpointRecord,
     ReferenceIdentity,
@@ -98,7 +99,11 @@ class Ledger:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities() if self._record is None else Capabilities.from_dict(self._record.capabilities)
+        """What earlier runs learned of the endpoint. Without a baseline it is forgotten: an enrolment learns afresh."""
+        if self._store is None or self._record is None:
+            return Capabilities()
+        enrolled = any(b.status is BaselineStatus.ACTIVE for b in self._store.baselines(self._record.id))
+        return Capabilities.from_dict(self._record.capabilities) if enrolled else Capabilities()
 
     def past(self, probe: ProbeKind) -> Past:
         if self._store is None or self._record is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from probes.capabilities import Capabilities
-from probes.client import Client, partial_samples
+from probes.client import Client
 from probes.clock import Clock
 from probes.completion import Completion
 from probes.errors import (
@@ -71,7 +71,7 @@ def send(
                 answers.samples = await client.send(plan, on_sample=answers.seen.append)
             except ProbeError as error:
                 answers.error = error
-                answers.samples = partial_samples(error)
+                answers.samples = list(error.samples)
             answers.capabilities = client.capabilities
 
     asyncio.run(run())

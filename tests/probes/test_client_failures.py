@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from probes.client import Client, partial_samples
+from probes.client import Client
 from probes.errors import (
     AddressForbiddenError,
     ProbeError,
@@ -108,7 +108,7 @@ def test_a_provider_that_went_away_is_retried_before_it_counts() -> None:
                 await asyncio.to_thread(server.stop)
                 with pytest.raises(ProbeError) as caught:
                     await client.send(plan(2))
-                return partial_samples(caught.value)
+                return list(caught.value.samples)
 
         (sample,) = asyncio.run(run())
 
