@@ -1,0 +1,89 @@
+"""KNOWS: the trusted model. Knows tensors; knows no provider and no HTTP but its own server.
+
+Importing this package is cheap: tensors, and the libraries behind them, are loaded by `load_engine` only.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reference_engine.errors import (
+    CodedError,
+    EngineError,
+    EngineRequestError,
+    ModelFileError,
+    ModelNotFoundError,
+)
+from reference_engine.interface import (
+    Description,
+    Exactness,
+    GeneratedToken,
+    Message,
+    ReferenceBackend,
+    Rendered,
+    SamplingParams,
+    Scored,
+    TokenDistribution,
+    TokenizerBackend,
+    Tool,
+)
+from reference_engine.profile import PROFILES, NumericsProfile
+
+if TYPE_CHECKING:
+    from reference_engine.engine import Engine
+
+__all__ = [
+    "PROFILES",
+    "CodedError",
+    "Description",
+    "EngineError",
+    "EngineRequestError",
+    "Exactness",
+    "GeneratedToken",
+    "Message",
+    "ModelFileError",
+    "ModelNotFoundError",
+    "NumericsProfile",
+    "ReferenceBackend",
+    "Rendered",
+    "SamplingParams",
+    "Scored",
+    "TokenDistribution",
+    "TokenizerBackend",
+    "Tool",
+    "load_engine",
+    "load_tokenizer",
+]
+
+# Threads that spin while they wait make every operation many times slower as soon as another process wants the same
+# cores. It has to stand before torch loads its OpenMP runtime.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def load_engine(
+    path: str | Path, *, profile: str = "fp32", kept_profiles: int = 2, today: datetime | None = None
+) -> Engine:
+    """The model in a GGUF file or a safetensors folder, with `profile` ready to use.
+
+    `kept_profiles` altered copies of the weights stay in memory besides the stored ones. `today` is the date that chat
+    templates see (default: a fixed one). Raises ModelNotFoundError or ModelFileError naming the file and the remedy,
+    EngineRequestError for an unknown profile.
+    """
+    from reference_engine.chat import PINNED_DATE
+    from reference_engine.engine import open_engine
+
+    return open_engine(Path(path), profile=profile, kept_profiles=kept_profiles, today=today or PINNED_DATE)
+
+
+def load_tokenizer(path: str | Path, *, today: datetime | None = None) -> TokenizerBackend:
+    """The tokenizer and template of a GGUF file, a model folder or a tokenizer.json; weights are not read.
+
+    Raises ModelNotFoundError or ModelFileError.
+    """
+    from reference_engine.chat import PINNED_DATE
+    from reference_engine.vocabulary import read_tokenizer
+
+    return read_tokenizer(Path(path), today or PINNED_DATE)

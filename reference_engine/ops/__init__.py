@@ -1,0 +1,1 @@
+"""The arithmetic of the decoder. One module per kind of device, all with the functions of `cpu`."""
