@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from monitor.check import CheckOptions, Progress, run_check
+from monitor.check import CheckOptions, Progress, check_against, open_reference
 from monitor.config import Config, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
@@ -18,7 +18,7 @@ from probes.plan import ProbeKind
 # What catches a changed stack; latency, which is only reported, would take most of the demo's time.
 _PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
 # Enough here, where repeats do not differ, and quicker than the default.
-_N = 24
+_N = 20
 # The endpoint claims bf16 and runs it, at first.
 _HONEST = ("--profile", "bf16")
 _CONFIG = """\
@@ -72,16 +72,16 @@ def run_demo(directory: Path, progress: Progress, show: Show) -> None:
     """
     data = DataDir(directory / "data")
     with LocalEndpoint(directory / "endpoint.log") as local:
-        config = _configuration(directory, local.base_url)
-        stack: tuple[str, ...] | None = None
-        for scene in SCENES:
-            if scene.stack != stack:
-                local.serve(scene.stack)
-                stack = scene.stack
-            (endpoint,) = config.endpoints("demo", "smol")
-            document = run_check(endpoint, CheckOptions(probes=_PROBES, n=_N), data, progress)
-            show(scene, document)
-            _insist(scene, document)
+        (endpoint,) = _configuration(directory, local.base_url).endpoints("demo", "smol")
+        with open_reference(endpoint.reference) as reference:
+            stack: tuple[str, ...] | None = None
+            for scene in SCENES:
+                if scene.stack != stack:
+                    local.serve(scene.stack)
+                    stack = scene.stack
+                document = check_against(reference, endpoint, CheckOptions(probes=_PROBES, n=_N), data, progress)
+                show(scene, document)
+                _insist(scene, document)
 
 
 def _configuration(directory: Path, base_url: str) -> Config:

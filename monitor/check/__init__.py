@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.check.options import CheckOptions, Progress, Silent
-from monitor.check.run import run_check
+from monitor.check.reference import OpenReference, open_reference
+from monitor.check.run import check_against, run_check
 
-__all__ = ["CheckOptions", "Progress", "Silent", "run_check"]
+__all__ = ["CheckOptions", "OpenReference", "Progress", "Silent", "check_against", "open_reference", "run_check"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from types import TracebackType
+from typing import Self
 
 from monitor.config import ReferenceConfig
 from monitor.errors import ConfigError
@@ -22,7 +24,12 @@ class OpenReference:
     allowed: tuple[str, ...]
     identity: ReferenceIdentity | None
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.engine is not None:
             self.engine.close()
 

@@ -55,38 +55,43 @@ _SEED_BYTES = 32
 
 
 def run_check(endpoint: EndpointConfig, options: CheckOptions, data: DataDir, progress: Progress) -> VerdictDocument:
-    """Probe one endpoint and judge it.
+    """Probe one endpoint and judge it against its reference, opened for this check.
 
     Raises a CodedError where no verdict can be given, KeyboardInterrupt where the user stopped it; the samples that
     came are stored by then.
     """
+    endpoint.target()  # a missing key should not wait for the weights
+    with open_reference(endpoint.reference) as reference:
+        return check_against(reference, endpoint, options, data, progress)
+
+
+def check_against(
+    reference: OpenReference, endpoint: EndpointConfig, options: CheckOptions, data: DataDir, progress: Progress
+) -> VerdictDocument:
+    """`run_check` with a reference that is open already and stays open."""
     started = clock.now()
     target = endpoint.target()
-    reference = open_reference(endpoint.reference)
-    try:
-        seed = data.seed() if options.save or data.seed_path.exists() else secrets.token_bytes(_SEED_BYTES)
-        plans, _ = affordable_plans(
-            options,
-            seed,
-            tokenizer=reference.tokenizer,
-            has_reference=reference.engine is not None,
-            prices=endpoint.prices,
-        )
-        open_ledger = Ledger.saving if options.save else Ledger.reading
-        with open_ledger(data.database_path, endpoint) as ledger, _closing(ledger):
-            for plan in plans:
-                ledger.begin(plan, endpoint, version("endpoint-monitor"), reference.identity)
-            progress.begin(_steps(plans, reference), "asking")
-            limits = Limits(options.timeout, options.max_cost, endpoint.prices)
-            asked = ask(target, ledger.capabilities.to_dict(), plans, limits, keep=ledger.keep, progress=progress)
-            ledger.flush()
-            ledger.save_capabilities(asked.capabilities)
-            if asked.error is not None:
-                _give_up(ledger, asked)
-                raise asked.error
-            return _Check(endpoint, options, reference, ledger, asked, progress, started).conclude(plans)
-    finally:
-        reference.close()
+    seed = data.seed() if options.save or data.seed_path.exists() else secrets.token_bytes(_SEED_BYTES)
+    plans, _ = affordable_plans(
+        options,
+        seed,
+        tokenizer=reference.tokenizer,
+        has_reference=reference.engine is not None,
+        prices=endpoint.prices,
+    )
+    open_ledger = Ledger.saving if options.save else Ledger.reading
+    with open_ledger(data.database_path, endpoint) as ledger, _closing(ledger):
+        for plan in plans:
+            ledger.begin(plan, endpoint, version("endpoint-monitor"), reference.identity)
+        progress.begin(_steps(plans, reference), "asking")
+        limits = Limits(options.timeout, options.max_cost, endpoint.prices)
+        asked = ask(target, ledger.capabilities.to_dict(), plans, limits, keep=ledger.keep, progress=progress)
+        ledger.flush()
+        ledger.save_capabilities(asked.capabilities)
+        if asked.error is not None:
+            _give_up(ledger, asked)
+            raise asked.error
+        return _Check(endpoint, options, reference, ledger, asked, progress, started).conclude(plans)
 
 
 @contextlib.contextmanager

@@ -104,8 +104,7 @@ def _seconds(text: str) -> float:
 
 def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:
     """What a check would send. Draws its prompts from a throw-away seed, so that it needs no data directory."""
-    reference = open_reference(endpoint.reference)
-    try:
+    with open_reference(endpoint.reference) as reference:
         plans, estimate = affordable_plans(
             options,
             bytes(32),
@@ -113,8 +112,6 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
             has_reference=reference.engine is not None,
             prices=endpoint.prices,
         )
-    finally:
-        reference.close()
     if as_json:
         print_json(_plan_document(endpoint, plans, estimate))
         return

@@ -46,7 +46,7 @@ def _row(check: Check, document: VerdictDocument) -> str:
     cells = (
         check.probe,
         check_value(check),
-        with_unit(check.baseline, check.unit),
+        with_unit(check.baseline, check.unit, signed=check.unit == "token"),
         number(check.detectable, check.unit),
         p_text(check.p),
         str(check.n),
@@ -74,7 +74,7 @@ def _fidelity_row(document: VerdictDocument) -> str:
 def _telling(telling: Telling, unit: str | None) -> list[str]:
     fence = "````"
     return [
-        f"**{_cell(telling.prompt)}** moved {with_unit(telling.move, unit)}",
+        f"**{_cell(telling.prompt)}** moved {with_unit(telling.move, unit, signed=unit == 'token')}",
         "",
         *(f"- {name}: {_cell(shown)}" for name, shown in telling_rows(telling)),
         "",
