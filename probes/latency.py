@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scipy.stats import binom
-
 from probes import grammar
 from probes.completion import Timings, Usage
 from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION
@@ -142,6 +140,8 @@ def percentile_interval(values: Sequence[float], q: float, confidence: float = 0
     p95 needs 59 values, of p99 299. The estimate is the ⌈nq⌉-th value, None where fewer than one value is expected
     beyond it on either side: p95 needs 20 values, p99 100.
     """
+    from scipy.stats import binom  # half of what a command waits for before it starts
+
     ordered = sorted(values)
     n = len(ordered)
     estimate = ordered[math.ceil(n * q) - 1] if n and n * min(q, 1 - q) >= 1 - 1e-9 else None

@@ -6,8 +6,6 @@ from dataclasses import replace
 from math import comb, log
 
 import numpy as np
-from scipy import stats
-
 from monitor.drift.observation import FloatArray
 from monitor.drift.shift import Aligned, Evidence, Single, statistic, without_shift
 
@@ -77,6 +75,8 @@ def _shift_prompt(aligned: Aligned, size: float, target: int | None, rng: np.ran
 
 def _tail(observed: float, relabelled: FloatArray) -> float:
     """Upper tail of a Pearson III curve with the relabellings' first three moments."""
+    from scipy import stats  # half of what a command waits for before it starts
+
     deviation = float(relabelled.std())
     if deviation < 1e-12:
         return 1.0

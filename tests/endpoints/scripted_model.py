@@ -15,6 +15,9 @@ from tests.endpoints import hostile
 from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import Connection, Received
 
+# What may differ from answer to answer while nothing changes, in nats: so little that no chance makes it a finding.
+NOISE = 0.01
+
 _TOKENS = tuple(f" word{index}" for index in range(64))
 
 Messages = Sequence[Mapping[str, Any]]
@@ -32,7 +35,7 @@ class ScriptedModel:
     stack adds to each log-probability, always the same for a prompt, and of what differs from answer to answer.
     `most_alternatives`: a request for more top_logprobs is refused, as real endpoints do. `logprobs` False leaves them
     out of the answer. `count` is how it counts a conversation's tokens, `extra_prompt_tokens` what it adds to that.
-    `caches` answers a repeated request with the stored answer, id included.
+    `caches` answers a repeated request with the stored answer, id included. Ids and noise go by `answered`.
     """
 
     change: float = 0.0
@@ -42,8 +45,8 @@ class ScriptedModel:
     count: Callable[[Messages], int] = words_in
     extra_prompt_tokens: int = 0
     caches: bool = False
+    answered: int = 0
     _lawful: Lawful = field(default_factory=Lawful)
-    _answered: int = 0
     _cache: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def __call__(self, received: Received, connection: Connection) -> None:
@@ -63,7 +66,7 @@ class ScriptedModel:
         return self._cache[key]
 
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._answered += 1
+        self.answered += 1
         prompt_tokens = self.count(request["messages"]) + self.extra_prompt_tokens
         ranked = self._ranked(json.dumps(request["messages"]))
         choice: dict[str, Any] = {
@@ -74,7 +77,7 @@ class ScriptedModel:
         if self.logprobs and request.get("logprobs"):
             choice["logprobs"] = {"content": [{**ranked[0], "top_logprobs": ranked[: request["top_logprobs"]]}]}
         return {
-            "id": f"chatcmpl-{self._answered}",
+            "id": f"chatcmpl-{self.answered}",
             "object": "chat.completion",
             "created": 1760000000,
             "model": self._lawful.model,
@@ -88,7 +91,7 @@ class ScriptedModel:
 
     def _ranked(self, prompt: str) -> list[dict[str, Any]]:
         logits = 3.0 * _normal(prompt) + self.change * _normal(f"change {prompt}")
-        logits += self.noise * _normal(f"answer {self._answered}")
+        logits += self.noise * _normal(f"answer {self.answered}")
         logprobs = logits - np.logaddexp.reduce(logits)
         order = np.argsort(-logprobs, kind="stable")
         return [{"token": _TOKENS[i], "logprob": float(logprobs[i]), "bytes": list(_TOKENS[i].encode())} for i in order]
