@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import comb, log
 
 import numpy as np
+
 from monitor.drift.observation import FloatArray
 from monitor.drift.shift import Aligned, Evidence, Single, statistic, without_shift
 
