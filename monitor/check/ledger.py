@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from monitor import clock
+from monitor.check.ask import token_counts
 from monitor.config import EndpointConfig
 from monitor.store import (
     BaselineRecord,
@@ -134,6 +135,9 @@ class Ledger:
         run = self._runs.get(probe)
         if run is not None:
             run.waiting.append(sample)
+            tokens_in, tokens_out = token_counts([sample])
+            run.tokens_in += tokens_in
+            run.tokens_out += tokens_out
             if len(run.waiting) >= _BATCH:
                 self._flush(run)
 
@@ -156,12 +160,12 @@ class Ledger:
         roles = {} if baseline is None else {member.run_id: member.role for member in baseline.runs}
         return roles.get(run.run_id)
 
-    def abandon(self, status: RunStatus, error_code: str, tokens: dict[ProbeKind, tuple[int, int]]) -> None:
-        """Close every run that is still open, with the samples that came."""
+    def abandon(self, status: RunStatus, error_code: str) -> None:
+        """Close every run that is still open, with the samples that came and what they cost."""
         for probe, run in self._runs.items():
             if not run.finished:
-                tokens_in, tokens_out = tokens.get(probe, (0, 0))
-                self.finish(probe, RunResult(status, error_code, tokens_in=tokens_in, tokens_out=tokens_out))
+                result = RunResult(status, error_code, tokens_in=run.tokens_in, tokens_out=run.tokens_out)
+                self.finish(probe, result)
 
     def _flush(self, run: _OpenRun) -> None:
         if run.waiting and self._store is not None:
@@ -173,6 +177,8 @@ class Ledger:
 class _OpenRun:
     run_id: str
     waiting: list[Sample] = field(default_factory=list)
+    tokens_in: int = 0
+    tokens_out: int = 0
     finished: bool = False
 
 

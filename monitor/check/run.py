@@ -89,32 +89,23 @@ def check_against(
         ledger.flush()
         ledger.save_capabilities(asked.capabilities)
         if asked.error is not None:
-            _give_up(ledger, asked)
             raise asked.error
         return _Check(endpoint, options, reference, ledger, asked, progress, started).conclude(plans)
 
 
 @contextlib.contextmanager
 def _closing(ledger: Ledger) -> Iterator[None]:
-    """Leave no run open: whatever went wrong between sending and judging is written to it."""
+    """Leave no run open: whatever went wrong, from the first request to the verdict, is written to it."""
     try:
         yield
     except KeyboardInterrupt:
-        ledger.abandon(RunStatus.CANCELLED, Stop.INTERRUPTED.value, {})
+        ledger.abandon(RunStatus.CANCELLED, Stop.INTERRUPTED.value)
         raise
     except Exception as error:
         code = error.code if isinstance(error, CodedError) else CodedError.code
         with contextlib.suppress(StorageError):  # the database itself may be what failed
-            ledger.abandon(RunStatus.FAILED, code, {})
+            ledger.abandon(RunStatus.FAILED, code)
         raise
-
-
-def _give_up(ledger: Ledger, asked: Asked) -> None:
-    tokens = {probe: token_counts(samples) for probe, samples in asked.samples.items()}
-    if isinstance(asked.error, CodedError):
-        ledger.abandon(RunStatus.FAILED, asked.error.code, tokens)
-    else:
-        ledger.abandon(RunStatus.CANCELLED, Stop.INTERRUPTED.value, tokens)
 
 
 def _steps(plans: Sequence[Plan], reference: OpenReference) -> int:
