@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from probes.errors import AddressForbiddenError
+
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -58,6 +60,9 @@ class Forbidden:
 
     reason: str
     remedy: str
+
+    def error(self, place: str) -> AddressForbiddenError:
+        return AddressForbiddenError(f"{place} may not be asked: {self.reason}.", remedy=self.remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from probes.quirks import Disposition
 from probes.reader import AnswerReader
 from probes.retry import retry_after_seconds
 from probes.target import Target
-from probes.transport import Response, Transport, TransportError
+from probes.transport import Response, Transport
+from probes.transport_failure import TransportError
 
 # What is kept of a body that is too large: enough to see what it is.
 _KEPT_OF_TOO_LARGE = 64 * 1024

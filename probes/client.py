@@ -16,7 +16,7 @@ from probes.clock import Clock, SystemClock
 from probes.errors import ProbeError
 from probes.failure import FailureKind
 from probes.learning import LEARNABLE_STATUSES, learn
-from probes.pace import Pace
+from probes.pace import Pace, Turns
 from probes.plan import Attempt, Item, Plan, ProbeKind, Sample
 from probes.retry import wait_before_retry
 from probes.standing import Standing, outcome_of
@@ -38,14 +38,22 @@ class Client:
     """Asks one endpoint. Enter and leave it within one `asyncio.run`: its connections belong to that loop.
 
     `capabilities` is what is known about the endpoint, and grows by what its refusals teach; keep it for the next run.
+    `pace` says when a request may leave; by default the target's `rpm` does, for this client alone.
     Making one raises ProviderAuthError or ProviderProtocolError where the key or a configured header cannot be sent.
     """
 
-    def __init__(self, target: Target, capabilities: Capabilities | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        capabilities: Capabilities | None = None,
+        *,
+        clock: Clock | None = None,
+        pace: Turns | None = None,
+    ) -> None:
         self.capabilities = capabilities or Capabilities()
         self._target = target
         self._clock = clock or SystemClock()
-        self._pace = Pace(target.rpm, self._clock)
+        self._pace = pace or Pace(target.rpm, self._clock)
         self._jitter = random.Random()
         self._heard_from = False
         transport = Transport(target.policy, clock=self._clock, max_connections=target.max_concurrency)

@@ -17,7 +17,9 @@ _EVERYDAY_WORDS = frozenset({"n", "stop", "user"})
 _SAID = ("message", "msg", "detail", "error", "description", "title", "reason")
 _KINDS = ("type", "code")
 
-_NUMBER = r"[\s:'\"`]*(\d+)"
+# No longer ones: Python refuses to convert thousands of digits, which a server may well send.
+_DIGITS = r"(\d{1,9})(?!\d)"
+_NUMBER = r"[\s:'\"`]*" + _DIGITS
 _UPPER = re.compile(
     r"(?:less than or equal to|<=|≤|at most|no (?:more|greater|larger) than"
     r"|not (?:be )?(?:exceed|greater than|more than)|up to|maximum(?: value| allowed)?(?: of| is)?"
@@ -32,7 +34,8 @@ _LOWER = re.compile(
 )
 _ABOVE = re.compile(r"(?:greater than|more than|larger than|>)" + _NUMBER, re.IGNORECASE)
 _RANGE = re.compile(
-    r"(?:between\s+|range[^\d\[(]{0,30}[\[(]?\s*|[\[(]\s*)(\d+)\s*(?:,|and|to|-|–|\.\.)\s*(\d+)", re.IGNORECASE
+    rf"(?:between\s+|range[^\d\[(]{{0,30}}[\[(]?\s*|[\[(]\s*){_DIGITS}\s*(?:,|and|to|-|–|\.\.)\s*{_DIGITS}",
+    re.IGNORECASE,
 )
 _UNSUPPORTED = re.compile(
     r"(?:un|not |n't |no longer )(?:yet |currently )?support|does not support|unrecogni[sz]ed|unknown|unexpected"

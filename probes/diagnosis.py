@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from probes.completion import Completion
-from probes.failure import Failure, FailureKind
+from probes.failure import CHECK_BASE_URL, Failure, FailureKind
 from probes.quirks import Disposition, Quirk
 from probes.redaction import Redactor
 
@@ -23,7 +23,6 @@ _MODERATED = re.compile(r"moderat|content[_ ](?:filter|policy|management)|flagge
 _SHOWN_BODY = 400
 
 _FIX_KEY = "Check the provider's `api_key`: the variable or file it names may hold an old or foreign key."
-_FIX_URL = "Check base_url: it should end where /chat/completions is appended, often in /v1."
 _FIX_QUOTA = "Add credit or raise the limit in the provider's console."
 _FIX_RATE = "Lower `limits.rpm` or `limits.max_concurrency` for this provider, or probe it less often."
 _FIX_NAME = "Check the model's `name` in the providers file; the provider lists its names at /models."
@@ -51,7 +50,7 @@ def effective_status(answer: Answer) -> int:
     if answer.status >= 300 or completion is None or completion.disposition != Disposition.ERROR:
         return answer.status
     code = completion.error_code
-    if isinstance(code, str) and code.isdecimal():
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
     return code if isinstance(code, int) and 400 <= code <= 599 else answer.status
 
@@ -73,7 +72,7 @@ def diagnose(answer: Answer) -> Failure | None:
         return Failure(FailureKind.RESET, message, _FIX_SERVER)
     if Quirk.EMPTY_CHOICES in completion.quirks and b'"choices"' not in answer.body:
         message = f"{answer.place} answers with JSON that holds no `choices`."
-        return Failure(FailureKind.PROTOCOL, message, _FIX_URL)
+        return Failure(FailureKind.PROTOCOL, message, CHECK_BASE_URL)
     return Failure(FailureKind.SERVER, f"{answer.place} answered with an error{_said(answer)}.", _FIX_SERVER)
 
 
@@ -84,7 +83,7 @@ def _refusal(answer: Answer, status: int) -> Failure | None:
     said = _said(answer)
     place = answer.place
     text = _text(answer)
-    if status in (402,) or (status < 500 and _NO_CREDIT.search(text)):
+    if status == 402 or (status < 500 and _NO_CREDIT.search(text)):
         return Failure(FailureKind.QUOTA, f"{place} answers {status}: the account has no credit{said}.", _FIX_QUOTA)
     if status == 429:
         asked = "" if answer.retry_after_s is None else f" and asks to wait {answer.retry_after_s:g} s"
@@ -101,10 +100,16 @@ def _refusal(answer: Answer, status: int) -> Failure | None:
 
 
 def _redirect(answer: Answer) -> Failure:
-    host = urlsplit(answer.headers.get("location", "")).netloc.rpartition("@")[2]
-    shown = answer.redactor.excerpt(host, {})
+    shown = answer.redactor.excerpt(_host_in(answer.headers.get("location", "")), {})
     message = f"{answer.place} answers {answer.status} and redirects to {shown or 'another path'}."
     return Failure(FailureKind.PROTOCOL, message, "Redirects are not followed; set base_url to the final address.")
+
+
+def _host_in(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
 
 
 def _not_an_api(answer: Answer) -> Failure:
@@ -112,7 +117,7 @@ def _not_an_api(answer: Answer) -> Failure:
     start = answer.redactor.excerpt(_start(answer), answer.request)
     shown = f", starting {start!r}" if start else " and an empty body"
     message = f"{answer.place} answers {answer.status} with {kind} instead of JSON{shown}."
-    return Failure(FailureKind.PROTOCOL, message, _FIX_URL)
+    return Failure(FailureKind.PROTOCOL, message, CHECK_BASE_URL)
 
 
 def _is_unreadable(answer: Answer) -> bool:

@@ -13,6 +13,8 @@ from probes.errors import (
     ProviderRejectedError,
 )
 
+CHECK_BASE_URL = "Check base_url: it should end where /chat/completions is appended, often in /v1."
+
 
 class FailureKind(StrEnum):
     DNS = "dns"

@@ -48,41 +48,19 @@ def plan(seed: bytes, run_nonce: bytes, *, streams: int = 8, max_tokens: int = 3
 
 @dataclass(frozen=True, slots=True)
 class StreamTimes:
-    """One stream. `first_chunk_known` is False where the first chunk was taken to be one token for want of a count."""
+    """One stream: `ttft` is the time to its first output of any kind (content, reasoning or tool call; a chunk with a
+    role alone is none), `tpot` the time per output token after it."""
 
-    item_key: str
-    ttft: float | None
-    ttfa: float | None
+    ttft: float
     tpot: float | None
-    tokens_per_chunk: float | None
-    buffered: bool
-    first_chunk_known: bool
 
 
 def stream_times(sample: Sample) -> StreamTimes | None:
-    """The times of one sample, None where it brought no answer."""
-    if sample.completion is None or sample.completion.timings.first_output is None:
+    """The times of one sample, None where it brought no output."""
+    completion = sample.completion
+    if completion is None or completion.timings.first_output is None:
         return None
-    timings, usage = sample.completion.timings, sample.completion.usage
-    return StreamTimes(
-        item_key=sample.item.key,
-        ttft=ttft(timings),
-        ttfa=ttfa(timings),
-        tpot=tpot(timings, usage),
-        tokens_per_chunk=tokens_per_chunk(timings, usage),
-        buffered=is_buffered(timings),
-        first_chunk_known=timings.first_output_tokens is not None,
-    )
-
-
-def ttft(timings: Timings) -> float | None:
-    """Time to the first output of any kind: content, reasoning or tool call. A chunk with a role alone is none."""
-    return timings.first_output
-
-
-def ttfa(timings: Timings) -> float | None:
-    """Time to the first output that is no reasoning."""
-    return timings.first_answer
+    return StreamTimes(completion.timings.first_output, tpot(completion.timings, completion.usage))
 
 
 def tpot(timings: Timings, usage: Usage | None) -> float | None:
@@ -96,16 +74,6 @@ def tpot(timings: Timings, usage: Usage | None) -> float | None:
         return None
     later = tokens - (timings.first_output_tokens or 1)
     return (timings.last_output - timings.first_output) / later if later > 0 else None
-
-
-def tokens_per_chunk(timings: Timings, usage: Usage | None) -> float | None:
-    tokens = usage.completion_tokens if usage is not None else None
-    return tokens / len(timings.chunks) if tokens is not None and timings.chunks else None
-
-
-def inter_chunk_latencies(timings: Timings) -> tuple[float, ...]:
-    """The gaps between chunks; not between tokens."""
-    return tuple(later - earlier for earlier, later in zip(timings.chunks, timings.chunks[1:], strict=False))
 
 
 def is_buffered(timings: Timings) -> bool:

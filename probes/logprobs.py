@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from probes import grammar
-from probes.completion import TokenAlternative, TokenLogprob
+from probes.completion import TokenLogprob
 from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION, Prompt
 from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from probes.quirks import Quirk
@@ -18,37 +17,21 @@ TOP_LOGPROBS = 20
 # Providers stand a masked token at −9999 or the like; a real one this unlikely says no more than "very".
 FLOOR = -40.0
 ANCHOR_REPS = 2
-
-
-class Missing(StrEnum):
-    """Why an answer has no first-token distribution that can be used."""
-
-    NO_ANSWER = "the request brought no answer"
-    NO_LOGPROBS = "the answer holds no log-probabilities"
-    POSITIVE = "a log-probability is above zero"
-    PROCESSED = "the values are those after sampling parameters, not the model's"
-    NO_BYTES = "no alternative can be told apart from others by its bytes"
-
-
-_UNUSABLE = {Quirk.LP_POSITIVE: Missing.POSITIVE, Quirk.LP_PROCESSED: Missing.PROCESSED}
+# Impossible values, and values after sampling parameters, are not the model's.
+_UNUSABLE = frozenset({Quirk.LP_POSITIVE, Quirk.LP_PROCESSED})
 
 
 @dataclass(frozen=True, slots=True)
 class FirstToken:
     """The first output position. `tokens` and `logprobs` (nats, at least FLOOR) run in the order received.
 
-    `got` counts the alternatives received of the `asked` ones; those that are censored (a sentinel stands for them)
-    or of which the bytes are not known are counted but left out. `sampled` is None where its bytes are not known.
+    Alternatives that are censored (a sentinel stands for them) or of which the bytes are not known are left out.
+    `sampled` is None where its bytes are not known.
     """
 
     tokens: tuple[bytes, ...]
     logprobs: tuple[float, ...]
     sampled: bytes | None
-    sampled_logprob: float | None
-    asked: int
-    got: int
-    censored: int
-    without_bytes: int
 
 
 def plan(seed: bytes, run_nonce: bytes, *, n: int, has_reference: bool) -> Plan:
@@ -64,9 +47,14 @@ def plan(seed: bytes, run_nonce: bytes, *, n: int, has_reference: bool) -> Plan:
     first, *later = (
         [_item(f"anchor-{prompt.sha256[:8]}", prompt, rep) for prompt in fixed] for rep in range(ANCHOR_REPS)
     )
-    single = [_item(f"single-{prompt.sha256[:12]}", prompt, 0) for prompt in fresh]
-    items = (*first, *single, *(item for reps in later for item in reps))
+    items = (*first, *map(_single, fresh), *(item for reps in later for item in reps))
     return Plan(ProbeKind.LOGPROBS, items, suite_sha256(fixed), GRAMMAR_VERSION)
+
+
+def confirming_plan(seed: bytes, run_nonce: bytes, *, n: int) -> Plan:
+    """`n` requests over single-use prompts alone: a second opinion that shares no prompt with the first."""
+    items = tuple(_single(prompt) for prompt in grammar.single_use(seed, run_nonce, n))
+    return Plan(ProbeKind.LOGPROBS, items, suite_sha256([]), GRAMMAR_VERSION)
 
 
 def suite_sha256(fixed: list[Prompt]) -> str:
@@ -76,14 +64,17 @@ def suite_sha256(fixed: list[Prompt]) -> str:
 
 
 def first_token(sample: Sample) -> FirstToken | None:
-    """The distribution the first token was chosen from, None where there is none; `why_missing` then says why."""
-    found = _read(sample)
-    return found if isinstance(found, FirstToken) else None
+    """The distribution the first token was chosen from; None where the answer brought none that can be used."""
+    completion = sample.completion
+    if completion is None or sample.outcome is not Outcome.OK or not completion.logprobs:
+        return None
+    if not _UNUSABLE.isdisjoint(completion.quirks):
+        return None
+    return _first(completion.logprobs[0])
 
 
-def why_missing(sample: Sample) -> Missing | None:
-    found = _read(sample)
-    return found if isinstance(found, Missing) else None
+def _single(prompt: Prompt) -> Item:
+    return _item(f"single-{prompt.sha256[:12]}", prompt, 0)
 
 
 def _item(key: str, prompt: Prompt, rep: int) -> Item:
@@ -98,45 +89,13 @@ def _item(key: str, prompt: Prompt, rep: int) -> Item:
     return Item(key, rep, request, anchor=key.startswith("anchor-"))
 
 
-def _read(sample: Sample) -> FirstToken | Missing:
-    completion = sample.completion
-    if completion is None or sample.outcome is not Outcome.OK:
-        return Missing.NO_ANSWER
-    for quirk in completion.quirks:
-        if quirk in _UNUSABLE:
-            return _UNUSABLE[quirk]
-    if not completion.logprobs:
-        return Missing.NO_LOGPROBS
-    return _first(completion.logprobs[0], _asked(sample))
-
-
-def _asked(sample: Sample) -> int:
-    asked = sample.item.request.get("top_logprobs")
-    return asked if isinstance(asked, int) else 0
-
-
-def _first(position: TokenLogprob, asked: int) -> FirstToken | Missing:
-    # Where no list came, the sampled token is the one alternative known.
-    listed = position.top or (position.sampled,)
-    known = [alternative for alternative in listed if alternative.token_bytes is not None]
+def _first(position: TokenLogprob) -> FirstToken | None:
     values: dict[bytes, float] = {}
-    for alternative in known:
+    # Where no list came, the sampled token is the one alternative known.
+    for alternative in position.top or (position.sampled,):
         if alternative.token_bytes is not None and alternative.logprob is not None:
             # Two tokens may have the same bytes; the list runs from likely to unlikely, so the first one stands.
             values.setdefault(alternative.token_bytes, max(alternative.logprob, FLOOR))
     if not values:
-        return Missing.NO_BYTES
-    return FirstToken(
-        tokens=tuple(values),
-        logprobs=tuple(values.values()),
-        sampled=position.sampled.token_bytes,
-        sampled_logprob=_floored(position.sampled),
-        asked=asked,
-        got=len(position.top or ()),
-        censored=sum(alternative.logprob is None for alternative in listed),
-        without_bytes=len(listed) - len(known),
-    )
-
-
-def _floored(alternative: TokenAlternative) -> float | None:
-    return None if alternative.logprob is None else max(alternative.logprob, FLOOR)
+        return None
+    return FirstToken(tuple(values), tuple(values.values()), position.sampled.token_bytes)

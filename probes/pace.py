@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from probes.clock import Clock
+
+
+class Turns(Protocol):
+    """Who says when the next request may leave."""
+
+    async def turn(self) -> None: ...
+
+    def hold(self, seconds: float) -> None: ...
 
 
 class Pace:

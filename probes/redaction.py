@@ -27,7 +27,9 @@ class Redactor:
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Redactor:
-        known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        # In JSON a slash may be written either way.
+        known = plain | {secret.replace("/", "\\/") for secret in plain}
         return cls(tuple(sorted(known, key=len, reverse=True)))
 
     def text(self, text: str) -> str:
@@ -43,7 +45,7 @@ class Redactor:
     def excerpt(self, text: str, request: Mapping[str, Any], *, limit: int = EXCERPT_CHARS) -> str:
         """The start of what a server said, on one line, without keys, control characters or parts of the prompts."""
         shown = _INVISIBLE.sub(" ", self.text(text[:_READ_CHARS])).strip()
-        for prompt in _strings(request):
+        for prompt in _strings({name: value for name, value in request.items() if name != "model"}):
             shown = _without_quotes(shown, _INVISIBLE.sub(" ", prompt))
         return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
@@ -58,7 +60,7 @@ def _without_quotes(text: str, prompt: str) -> str:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text a request carries in its messages or its prompt."""
+    """Every text that is long enough to be told from everyday words."""
     if isinstance(value, str):
         if len(value) >= _QUOTE_CHARS:
             yield value

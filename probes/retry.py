@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from probes.completion import RetryAfter
 from probes.failure import FailureKind
+from probes.wire.retry_after import http_date
 
 MAX_RETRIES = 2
 BACKOFF_S = 1.0
@@ -44,15 +44,7 @@ def retry_after_seconds(asked: RetryAfter | None, *, date: str | None, now: date
         return None
     if asked.seconds is not None:
         return max(0.0, asked.seconds)
-    until = _http_date(asked.header)
+    until = http_date(asked.header)
     if until is None:
         return None
-    return max(0.0, (until - (_http_date(date or "") or now)).total_seconds())
-
-
-def _http_date(text: str) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    return max(0.0, (until - (http_date(date or "") or now)).total_seconds())

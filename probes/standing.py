@@ -47,7 +47,6 @@ class Standing:
     failed: int = 0
     attempts: int = 0
     turned_away: int = 0
-    gave_up: int = 0
     last: Failure | None = None
     window: deque[bool] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
@@ -66,7 +65,6 @@ class Standing:
         if self.succeeded == 0:
             return failure if failure.kind in _SETTLES_AT_ONCE or self.failed >= _GRACE else None
         if failure.kind is FailureKind.RATE_LIMITED:
-            self.gave_up += 1
             return self._rate_limited(failure)
         self.window.append(False)
         return self._failing(failure)

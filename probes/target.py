@@ -12,6 +12,8 @@ from probes.completion import Endpoint
 from probes.errors import ProviderAuthError, ProviderProtocolError
 from probes.redaction import Redactor
 
+# Parameters of a base URL that say which API is meant and hold no secret, as Azure's does.
+_PLAIN_PARAMETERS = frozenset({"api-version"})
 # What httpx itself says: traffic that looks like anyone's.
 USER_AGENT = "python-httpx/0.28.1"
 
@@ -75,11 +77,11 @@ class Target:
         return {name: value for name, value in ours.items() if name.lower() not in replaced} | dict(self.headers)
 
     def redactor(self) -> Redactor:
-        """Knows the key, the values of the extra headers, and those of the base URL's query."""
+        """Knows the key, the values of the extra headers, and those of the base URL's query but for its API version."""
         key = [self.api_key] if self.api_key else []
         # "Bearer KEY": a server may quote the key without its scheme.
         words = [value.rpartition(" ")[2] for value in self.headers.values()]
-        query = [value for _, value in parse_qsl(urlsplit(self.base_url).query)]
+        query = [value for name, value in parse_qsl(urlsplit(self.base_url).query) if name not in _PLAIN_PARAMETERS]
         return Redactor.of([*key, *self.headers.values(), *words, *query])
 
 

@@ -116,7 +116,7 @@ def _completion(
     usable = answer.shape is not None and Quirk.LP_POSITIVE not in quirks
     return Completion(
         disposition=Disposition.worst(dispositions),
-        quirks=tuple(quirk for quirk in Quirk if quirk in quirks),
+        quirks=tuple(quirk for quirk in Quirk if quirk in quirks) if quirks else (),
         http_status=around.http_status,
         content=text.content if chat else None,
         reasoning=text.reasoning or None,

@@ -41,10 +41,6 @@ class Finish:
         """The standard word where one stands for the raw value, else the raw value."""
         return None if self.raw is None else _ALIASES.get(self.raw, self.raw)
 
-    @property
-    def aborted(self) -> bool:
-        return Quirk.ENGINE_ABORT in self.quirks
-
 
 def disagreements(reason: str | None, asked: Asked, *, calls: int) -> set[Quirk]:
     """Where the finish reason and the parsed calls contradict each other."""

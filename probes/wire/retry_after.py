@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from probes.completion import RetryAfter
@@ -18,8 +19,13 @@ def retry_after(headers: Mapping[str, str]) -> RetryAfter | None:
         return RetryAfter(milliseconds, "ms", float(milliseconds) / 1000)
     if _NUMBER.fullmatch(seconds.strip()):
         return RetryAfter(seconds, "seconds", float(seconds))
+    return None if http_date(seconds) is None else RetryAfter(seconds, "http-date")
+
+
+def http_date(text: str) -> datetime | None:
+    """The time an HTTP date names, None where it is none."""
     try:
-        parsedate_to_datetime(seconds)
+        parsed = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    return RetryAfter(seconds, "http-date")
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

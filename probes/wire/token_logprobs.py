@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -17,7 +19,13 @@ CENSORED_FROM = -100.0
 INVALID_ABOVE = 1e-3
 
 _REPLACEMENT = "\ufffd"
-_MARKERS = str.maketrans({"\u0120": " ", "\u2581": " "})
+# OpenAI's name for a token whose bytes are no text: `bytes:\xe2\x80`, what is printable written as it is.
+_SPELLED = "bytes:"
+_ESCAPED_BYTE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_GPT_MARK, _SENTENCEPIECE_MARK = "\u0120", "\u2581"
+_MARKERS = str.maketrans({_GPT_MARK: " ", _SENTENCEPIECE_MARK: " "})
+# The alternatives of one answer come up again and again, in its own checks and in the next answers.
+_TOKENS_KEPT = 16_384
 
 
 class Shape(Enum):
@@ -30,7 +38,7 @@ class Shape(Enum):
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One token with its value as received. `value` is None for null, NaN and what is no number; `raw_bytes` is None
-    where no byte list came, `has_bytes` tells whether its key was there at all."""
+    where no bytes came, `has_bytes` tells whether the key of their list was there at all."""
 
     token: str
     value: float | None
@@ -45,28 +53,39 @@ class Reading:
     @property
     def marked(self) -> bool:
         """Whether the vocabulary's own sign for a space is in the token."""
-        return self.token != self.token.translate(_MARKERS)
+        return _is_marked(self.token)
 
     @property
     def identity_lost(self) -> bool:
         """Whether U+FFFD stands where the token's bytes should."""
-        if self.raw_bytes is not None:
-            return _REPLACEMENT.encode() in self.raw_bytes
-        return _REPLACEMENT in self.token
+        return self.identity is None
 
     @property
     def identity(self) -> bytes | None:
         """The token's own bytes; None where they are lost."""
-        if self.identity_lost:
-            return None
-        # Bytes that spell out the vocabulary's sign were made from the token's string.
-        if self.raw_bytes is None or (self.marked and self.raw_bytes == paired(self.token).encode()):
-            return paired(self.token.translate(_MARKERS)).encode()
-        return self.raw_bytes
+        return _identity(self.token, self.raw_bytes)
 
     def normalised(self) -> TokenAlternative:
-        token = paired(self.token.translate(_MARKERS))
-        return TokenAlternative(token, self.identity, None if self.censored else self.value)
+        return TokenAlternative(_plain(self.token), self.identity, None if self.censored else self.value)
+
+
+def _is_marked(token: str) -> bool:
+    return _GPT_MARK in token or _SENTENCEPIECE_MARK in token
+
+
+@lru_cache(maxsize=_TOKENS_KEPT)
+def _plain(token: str) -> str:
+    return paired(token.translate(_MARKERS))
+
+
+@lru_cache(maxsize=_TOKENS_KEPT)
+def _identity(token: str, raw: bytes | None) -> bytes | None:
+    if _REPLACEMENT in token if raw is None else _REPLACEMENT.encode() in raw:
+        return None
+    # Bytes that spell out the vocabulary's sign were made from the token's string.
+    if raw is None or (_is_marked(token) and raw == paired(token).encode()):
+        return _plain(token).encode()
+    return raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +139,27 @@ def _parallel_positions(logprobs: Mapping[str, Any]) -> list[Position]:
     tokens = logprobs["tokens"]
     values, tops = (_list(logprobs.get(key))[: len(tokens)] for key in ("token_logprobs", "top_logprobs"))
     return [
-        Position(Reading(as_text(token), _value(value)), _parallel_top(top))
+        Position(_named_reading(as_text(token), value), _parallel_top(top))
         for token, value, top in zip_longest(tokens, values, tops)
     ]
 
 
 def _parallel_top(top: object) -> tuple[Reading, ...] | None:
     if isinstance(top, dict):
-        return tuple(Reading(token, _value(value)) for token, value in top.items())
+        return tuple(_named_reading(token, value) for token, value in top.items())
     return tuple(map(_chat_reading, filter(_is_object, top))) if isinstance(top, list) else None
+
+
+def _named_reading(name: str, value: object) -> Reading:
+    """A token of the completions shape, which has no byte lists: of bytes that are no text, the name spells them."""
+    raw = None
+    if name.startswith(_SPELLED) and "\\x" in name:
+        raw = _ESCAPED_BYTE.sub(_unescaped, paired(name.removeprefix(_SPELLED)).encode())
+    return Reading(name, _value(value), raw)
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escape[1].decode())
 
 
 def _list(value: object) -> Sequence[Any]:

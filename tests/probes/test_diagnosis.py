@@ -108,3 +108,16 @@ def test_an_answer_that_was_not_read_as_a_completion_is_judged_by_its_start() ->
     assert kind(Answer(whole.place, {}, 200, {}, whole.body, None, whole.redactor)) is None
     assert kind(Answer(page.place, {}, 200, {}, page.body, None, page.redactor)) is FailureKind.PROTOCOL
     assert kind(Answer(page.place, {}, 500, {}, page.body, None, page.redactor)) is FailureKind.SERVER
+
+
+@pytest.mark.parametrize("location", ["https://[::1", "https://[nonsense]/v1", ""])
+def test_a_redirect_to_no_url_is_named_all_the_same(location: str) -> None:
+    failure = diagnose(answer(302, "", headers={"location": location}))
+
+    assert failure is not None
+    assert failure.message.endswith("redirects to another path.")
+
+
+@pytest.mark.parametrize(("code", "status"), [("429", 429), ("9" * 5000, 200), ("42", 200)])
+def test_a_code_in_digits_is_a_status_where_it_is_one(code: str, status: int) -> None:
+    assert effective_status(answer(200, {"error": {"message": "no", "code": code}})) == status

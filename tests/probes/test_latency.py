@@ -12,15 +12,11 @@ from hypothesis import strategies as st
 from probes.completion import Completion, Timings, Usage
 from probes.latency import (
     Percentile,
-    inter_chunk_latencies,
     is_buffered,
     percentile_interval,
     plan,
     stream_times,
-    tokens_per_chunk,
     tpot,
-    ttfa,
-    ttft,
 )
 from probes.plan import Item, Outcome, ProbeKind, Sample
 from probes.quirks import Disposition
@@ -28,13 +24,12 @@ from probes.quirks import Disposition
 SEED = bytes(range(32))
 
 
-def timings(*chunks: float, first_answer: float | None = None, first_tokens: int | None = None) -> Timings:
+def timings(*chunks: float, first_tokens: int | None = None) -> Timings:
     return Timings(
         headers=0.01,
         first_event=0.02,
         first_role=0.02,
         first_output=chunks[0] if chunks else None,
-        first_answer=first_answer,
         last_output=chunks[-1] if chunks else None,
         chunks=chunks,
         first_output_tokens=first_tokens,
@@ -64,12 +59,6 @@ def test_streams_are_single_use_and_ask_for_usage() -> None:
     other = plan(SEED, b"another run", streams=8, max_tokens=32)
     assert not {item.key for item in made.items} & {item.key for item in other.items}
     assert made.suite_sha256 == other.suite_sha256 != plan(SEED, b"run", max_tokens=64).suite_sha256
-
-
-def test_the_first_output_counts_and_not_the_first_event() -> None:
-    assert ttft(timings(*STEADY)) == 0.5
-    assert ttfa(timings(*STEADY, first_answer=0.9)) == 0.9
-    assert ttfa(timings(*STEADY)) is None
 
 
 def test_the_time_of_a_token_goes_by_usage_and_not_by_chunks() -> None:
@@ -113,24 +102,15 @@ def test_output_that_came_at_once_is_buffered(chunks: tuple[float, ...], buffere
         assert tpot(timings(*chunks), usage(40)) is None
 
 
-def test_chunks_are_measured_as_chunks() -> None:
-    assert tokens_per_chunk(timings(*STEADY), usage(22)) == 2.0
-    assert tokens_per_chunk(timings(*STEADY), None) is None
-    assert tokens_per_chunk(timings(), usage(3)) is None
-    assert inter_chunk_latencies(timings(1.0, 1.5, 1.75)) == (0.5, 0.25)
-
-
 def test_a_sample_gives_its_times_and_one_without_output_none() -> None:
     item = Item("latency-1", 0, {})
-    good = Completion(Disposition.ACCEPT, (), 200, usage=usage(11), timings=timings(*STEADY, first_answer=0.5))
+    good = Completion(Disposition.ACCEPT, (), 200, usage=usage(11), timings=timings(*STEADY))
 
     times = stream_times(Sample(item, Outcome.OK, good, ()))
 
     assert times is not None
-    assert (times.item_key, times.ttft, times.ttfa, times.buffered) == ("latency-1", 0.5, 0.5, False)
+    assert times.ttft == 0.5
     assert times.tpot == pytest.approx(0.1)
-    assert times.tokens_per_chunk == 1.0
-    assert not times.first_chunk_known
     assert stream_times(Sample(item, Outcome.TIMEOUT, None, ())) is None
     assert stream_times(Sample(item, Outcome.OK, Completion(Disposition.ACCEPT, (), 200), ())) is None
 

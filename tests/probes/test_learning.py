@@ -126,3 +126,10 @@ def test_any_body_can_be_read(body: bytes) -> None:
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 50_000, b"(" * 100_000, b"{'a': " * 10_000, b'"' * 70_000])
 def test_a_body_that_is_deep_or_long_is_read_without_harm(body: bytes) -> None:
     assert learn(Capabilities(), CHAT, 400, body) is None
+
+
+@pytest.mark.parametrize("said", ["must be at most {}", "must be at least {}", "must be between 1 and {}"])
+def test_a_bound_of_thousands_of_digits_is_no_bound(said: str) -> None:
+    body = openai(f"top_logprobs {said.format('9' * 5000)}", param="top_logprobs")
+
+    assert learn(Capabilities(), CHAT, 400, json.dumps(body).encode()) == Capabilities(max_top_logprobs=8)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.completion import Completion, TokenAlternative, TokenLogprob
-from probes.logprobs import FLOOR, FirstToken, Missing, first_token, plan, why_missing
+from probes.logprobs import FLOOR, FirstToken, first_token, plan
 from probes.plan import Item, Outcome, Sample
 from probes.quirks import Disposition
 from probes.reader import AnswerReader
@@ -106,19 +106,7 @@ def test_the_first_position_is_read_in_the_order_received() -> None:
         tokens=(b"Rain", b" other1", b" other2"),
         logprobs=tuple(-index * math.log(2) for index in (1, 2, 3)),
         sampled=b"Rain",
-        sampled_logprob=-math.log(2),
-        asked=3,
-        got=3,
-        censored=0,
-        without_bytes=0,
     )
-
-
-def test_fewer_alternatives_than_asked_are_counted() -> None:
-    found = first_token(read(Lawful(top_logprobs=5).whole({**REQUEST, "top_logprobs": 20}), top_logprobs=20))
-
-    assert found is not None
-    assert (found.asked, found.got, len(found.tokens)) == (20, 5, 5)
 
 
 def test_sentinels_are_left_out_and_small_values_are_floored() -> None:
@@ -126,14 +114,13 @@ def test_sentinels_are_left_out_and_small_values_are_floored() -> None:
 
     assert found is not None
     assert dict(zip(found.tokens, found.logprobs, strict=True)) == {b"A": -0.1, b"B": FLOOR}
-    assert (found.got, found.censored) == (4, 2)
 
 
 def test_tokens_that_lost_their_bytes_are_left_out() -> None:
     found = first_token(read(answer(("A", -0.5), ("\ufffd", -1.5))))
 
     assert found is not None
-    assert (found.tokens, found.without_bytes) == ((b"A",), 1)
+    assert found.tokens == (b"A",)
 
 
 def test_tokens_without_a_bytes_field_go_by_their_text() -> None:
@@ -154,27 +141,24 @@ def test_without_a_list_the_sampled_token_is_the_one_alternative() -> None:
     found = first_token(read(Lawful().whole({**REQUEST, "top_logprobs": 0}), top_logprobs=0))
 
     assert found is not None
-    assert (found.tokens, found.got) == ((b"Rain",), 0)
+    assert found.tokens == (b"Rain",)
 
 
 @pytest.mark.parametrize(
-    ("sample", "reason"),
+    "sample",
     [
-        (read(Lawful().whole({"max_tokens": 1})), Missing.NO_LOGPROBS),
-        (read(answer(("A", 0.7), ("B", -1.0))), Missing.POSITIVE),
-        (read(answer(("A", 0.0), ("B", -9999.0), ("C", -9999.0))), Missing.PROCESSED),
-        (read(answer(("\ufffd", -0.5))), Missing.NO_BYTES),
-        (Sample(Item("a", 0, REQUEST), Outcome.TIMEOUT, None, ()), Missing.NO_ANSWER),
-        (
-            Sample(Item("a", 0, REQUEST), Outcome.HTTP_ERROR, Completion(Disposition.ERROR, (), 500), ()),
-            Missing.NO_ANSWER,
+        pytest.param(read(Lawful().whole({"max_tokens": 1})), id="no logprobs"),
+        pytest.param(read(answer(("A", 0.7), ("B", -1.0))), id="above zero"),
+        pytest.param(read(answer(("A", 0.0), ("B", -9999.0), ("C", -9999.0))), id="processed"),
+        pytest.param(read(answer(("\ufffd", -0.5))), id="no bytes"),
+        pytest.param(Sample(Item("a", 0, REQUEST), Outcome.TIMEOUT, None, ()), id="no answer"),
+        pytest.param(
+            Sample(Item("a", 0, REQUEST), Outcome.HTTP_ERROR, Completion(Disposition.ERROR, (), 500), ()), id="error"
         ),
     ],
-    ids=lambda value: value.name if isinstance(value, Missing) else "",
 )
-def test_an_answer_that_cannot_be_used_says_why(sample: Sample, reason: Missing) -> None:
+def test_an_answer_that_cannot_be_used_has_no_first_token(sample: Sample) -> None:
     assert first_token(sample) is None
-    assert why_missing(sample) is reason
 
 
 alternatives = st.builds(
@@ -194,10 +178,9 @@ def test_whatever_came_values_and_tokens_match_and_are_in_range(
 
     found = first_token(sample)
 
+    known = [one for one in top or (sampled,) if one.token_bytes is not None and one.logprob is not None]
+    assert (found is None) is (not known)
     if found is None:
-        assert why_missing(sample) is Missing.NO_BYTES
         return
-    assert why_missing(sample) is None
     assert len(found.tokens) == len(found.logprobs) == len(set(found.tokens)) > 0
     assert all(FLOOR <= value <= 0 for value in found.logprobs)
-    assert found.got == len(top or ())

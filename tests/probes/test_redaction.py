@@ -19,6 +19,10 @@ def test_a_key_is_replaced_in_text_and_body() -> None:
     assert redactor.body(b"\xff" + KEY.encode()) == b"\xff[redacted]"
 
 
+def test_a_key_is_replaced_with_its_slashes_escaped_as_json_allows() -> None:
+    assert Redactor.of(["canary/key/00"]).body(b'{"key": "canary\\/key\\/00"}') == b'{"key": "[redacted]"}'
+
+
 def test_a_longer_secret_goes_before_one_it_holds() -> None:
     assert Redactor.of([KEY, f"Bearer {KEY}"]).text(f"Bearer {KEY}") == "[redacted]"
 
@@ -41,6 +45,12 @@ def test_a_quoted_prompt_is_left_out_whole_or_in_part() -> None:
     assert redactor.excerpt(f"bad input: {PROMPT}", REQUEST) == "bad input: [prompt]"
     assert redactor.excerpt(f"bad input: {PROMPT[10:50]}…", REQUEST) == "bad input: [prompt]…"
     assert redactor.excerpt("the word winter", REQUEST) == "the word winter"
+
+
+def test_the_name_of_the_model_is_shown() -> None:
+    said = "The model 'acme/lark-30b-instruct' does not exist"
+
+    assert Redactor.of([]).excerpt(said, {"model": "acme/lark-30b-instruct", **REQUEST}) == said
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.integers(0, len(PROMPT) - 20))

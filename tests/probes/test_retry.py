@@ -49,7 +49,8 @@ def test_a_date_is_measured_on_the_servers_clock_where_it_shows_one() -> None:
 
     assert retry_after_seconds(until, date="Sun, 29 Nov 2026 12:00:30 GMT", now=NOON) == 10.0
     assert retry_after_seconds(until, date=None, now=NOON) == 40.0
-    assert retry_after_seconds(until, date="yesterday", now=NOON) == 40.0
+    for nonsense in ("yesterday", "Sun, 29 Nov 99999999999 12:00:30 GMT", "Sun, 29 Nov 2026 12:00:30 +9999999999999"):
+        assert retry_after_seconds(until, date=nonsense, now=NOON) == 40.0
 
 
 def test_a_date_that_has_passed_asks_for_no_wait_and_nonsense_for_nothing() -> None:

@@ -51,3 +51,9 @@ def test_the_redactor_knows_every_secret_of_the_target() -> None:
     )
 
     assert target.redactor().text("canary-1 canary-2 canary-3 canary-4") == " ".join(["[redacted]"] * 4)
+
+
+def test_an_api_version_is_no_secret() -> None:
+    redactor = Target("https://api.example/v1?api-version=2024-10-21", "lark").redactor()
+
+    assert redactor.text("2024-10-21 is not supported") == "2024-10-21 is not supported"

@@ -76,6 +76,22 @@ def test_a_token_is_known_by_its_bytes(entry: dict[str, Any], token: str, token_
     assert (position.sampled.token, position.sampled.token_bytes) == (token, token_bytes)
 
 
+@pytest.mark.parametrize(
+    ("name", "token_bytes"),
+    [
+        ("bytes:\\xc3", b"\xc3"),
+        ("bytes: \\xf0\\x9f", b" \xf0\x9f"),
+        ("bytes:", b"bytes:"),
+        ("bytes:a", b"bytes:a"),
+        ("a bytes:\\xc3", b"a bytes:\\xc3"),
+    ],
+)
+def test_a_name_that_spells_bytes_stands_for_them(name: str, token_bytes: bytes) -> None:
+    (position,) = normalised({"tokens": [name], "token_logprobs": [-1.0], "top_logprobs": [{name: -1.0}]})
+    assert position.top == (position.sampled,)
+    assert (position.sampled.token, position.sampled.token_bytes) == (name, token_bytes)
+
+
 def test_lists_of_unequal_length_are_read_as_far_as_tokens_go() -> None:
     found = normalised({"tokens": ["a", "b"], "token_logprobs": [-1.0], "top_logprobs": [None, None, {}]})
     assert [position.sampled.logprob for position in found] == [-1.0, None]

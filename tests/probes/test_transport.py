@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from probes.address import PRIVATE_TOO, PUBLIC, AddressPolicy
 from probes.clock import SystemClock
 from probes.errors import AddressForbiddenError
 from probes.failure import FailureKind
-from probes.transport import Transport, TransportError, check_url
+from probes.transport import Transport, check_url
+from probes.transport_failure import TransportError
 from tests.endpoints import hostile
 from tests.endpoints.certificates import Authority
 from tests.endpoints.server import Connection, Received, ScriptedServer
@@ -289,6 +291,14 @@ def test_a_body_that_is_not_what_its_encoding_says_is_a_protocol_failure() -> No
     broken = hostile.always(200, b"not gzip at all", headers={"Content-Encoding": "gzip"})
     with ScriptedServer(broken) as server:
         assert failure_of(server.base_url)[0] is FailureKind.PROTOCOL
+
+
+def test_a_body_that_is_encoded_twice_is_not_unpacked() -> None:
+    packed = gzip.compress(gzip.compress(b"{}"))
+    with ScriptedServer(hostile.always(200, packed, headers={"Content-Encoding": "gzip, gzip"})) as server:
+        kind, message = failure_of(server.base_url)
+
+    assert (kind, message.endswith("encoded more than once.")) == (FailureKind.PROTOCOL, True)
 
 
 def test_a_header_that_cannot_be_sent_is_not_quoted() -> None:
