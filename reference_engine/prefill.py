@@ -27,7 +27,7 @@ class Prompt:
 
 class LastPrompt:
     """Keys and values of the last prompt that was generated from, so that the next one need not run a common beginning
-    again. A row's bits do not depend on how its prompt was cut, so a reused beginning changes no number."""
+    again. How a prompt was cut changes no more of a number than its last bits (see ops.cpu.ROW_MULTIPLE)."""
 
     def __init__(self) -> None:
         self._ids: Sequence[int] = ()

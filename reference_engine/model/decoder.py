@@ -88,7 +88,8 @@ class _Pass:
 class Decoder:
     """A model under one profile. Its methods read the weights only, so that one decoder serves many threads.
 
-    Hidden states carry a few rows of padding, so that each row has the same bits in any batch (see ops.padded_rows).
+    Hidden states carry a few rows of padding, so that a row has the same bits in any batch where the processor allows
+    it (see ops.cpu.ROW_MULTIPLE).
     """
 
     def __init__(self, config: ModelConfig, weights: ModelWeights, profile: NumericsProfile) -> None:

@@ -12,8 +12,8 @@ from torch.nn import functional
 
 KEY_BLOCK = 64
 ROW_MULTIPLE = 4
-"""A matrix product gives a row the same bits in any batch once the number of rows is a multiple of four (measured on
-MKL; smaller numbers of rows take other code paths)."""
+"""With MKL on an AMD Zen 3, a matrix product gives a row the same bits in any batch once the number of rows is a
+multiple of four. On an Intel with AVX-512 it does not: a row's last bits hang on the number of rows beside it."""
 
 _QUERY_TILE = 256
 

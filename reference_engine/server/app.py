@@ -18,7 +18,7 @@ from reference_engine.server.body_limit import BodyLimit
 from reference_engine.server.chat import ChatAnswer
 from reference_engine.server.clock import unix_seconds
 from reference_engine.server.completions import CompletionAnswer
-from reference_engine.server.errors import ErrorBoundary, problem_of
+from reference_engine.server.errors import ErrorBoundary, error_response
 from reference_engine.server.schema import ChatRequest, CompletionRequest
 from reference_engine.server.served import ServedModel
 from reference_engine.server.settings import ServerSettings
@@ -47,7 +47,7 @@ def create_app(engine: ReferenceBackend, settings: ServerSettings) -> FastAPI:
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
-    return problem_of(error).response()
+    return error_response(error)
 
 
 def _add_model_routes(app: FastAPI, served: ServedModel) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_engine.interface import GeneratedToken, SamplingParams
-from reference_engine.server.clock import unix_seconds
 from reference_engine.server.envelope import Body, Choice, Envelope, usage
 from reference_engine.server.logprobs import chat_entry
 from reference_engine.server.schema import ChatRequest
@@ -34,7 +33,7 @@ class ChatAnswer:
         limit = served.answer_limit(len(ids), request.answer_limit, default=served.description.context_length)
         return cls(
             served=served,
-            envelope=Envelope.new("chatcmpl", model, served.fingerprint, unix_seconds),
+            envelope=Envelope.new("chatcmpl", model, served.fingerprint),
             ids=ids,
             params=served.sampling(request, limit, request.top_logprobs or 0),
             wants_logprobs=bool(request.logprobs),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_engine.interface import SamplingParams
-from reference_engine.server.clock import unix_seconds
 from reference_engine.server.envelope import Body, Envelope, usage
 from reference_engine.server.logprobs import LegacyLogprobs, join_legacy
 from reference_engine.server.schema import CompletionRequest, Prompt
@@ -55,7 +54,7 @@ class CompletionAnswer:
         model = served.check_name(request.model)
         return cls(
             served=served,
-            envelope=Envelope.new("cmpl", model, served.fingerprint, unix_seconds),
+            envelope=Envelope.new("cmpl", model, served.fingerprint),
             prompts=tuple([await _read(served, request, prompt) for prompt in request.prompt]),
             echo=bool(request.echo),
             top_k=request.logprobs,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from reference_engine.server.clock import unix_seconds
 
 Choice = dict[str, Any]
 Body = dict[str, Any]
@@ -21,7 +23,7 @@ class Envelope:
     system_fingerprint: str
 
     @classmethod
-    def new(cls, prefix: str, model: str, fingerprint: str, unix_seconds: Callable[[], int]) -> Envelope:
+    def new(cls, prefix: str, model: str, fingerprint: str) -> Envelope:
         return cls(f"{prefix}-{secrets.token_hex(12)}", unix_seconds(), model, fingerprint)
 
     def body(self, kind: str, choices: Sequence[Choice], **more: Any) -> Body:

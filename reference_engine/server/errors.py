@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reference_engine.errors import CodedError, EngineRequestError
@@ -102,14 +103,19 @@ def _log(error: Exception, reference: str) -> None:
     logger.error("%s: %s at %s", reference, type(error).__name__, place)
 
 
+def error_response(error: Exception) -> Response:
+    return problem_of(error).response()
+
+
 class ErrorBoundary:
-    """Outermost ASGI layer: whatever escapes becomes an error body, or ends an answer that has begun.
+    """Outermost ASGI layer: whatever escapes becomes what `respond` makes of it, or ends an answer that has begun.
 
     Starlette's own handler for `Exception` raises it again, and uvicorn would then log its text.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, respond: Callable[[Exception], Response] = error_response) -> None:
         self._app = app
+        self._respond = respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -125,6 +131,6 @@ class ErrorBoundary:
         try:
             await self._app(scope, receive, noting_start)
         except Exception as error:  # noqa: BLE001 - the boundary: logged with an id, answered as 500
-            problem = problem_of(error)
+            response = self._respond(error)
             if not started:
-                await problem.response()(scope, receive, send)
+                await response(scope, receive, send)

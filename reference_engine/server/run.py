@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from reference_engine.errors import EngineRequestError
 
@@ -22,27 +23,31 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise _address_error(host, port, error) from error
+        raise _address_error(f"{host} port {port}", error) from error
     try:
         # A restart on the same port must not wait for the last process's closed connections.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
         bound.close()
-        raise _address_error(host, port, error) from error
+        raise _address_error(f"{host} port {port}", error) from error
     return bound
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can connect."""
+    return bound.family == socket.AF_UNIX or ip_address(bound.getsockname()[0]).is_loopback
 
 
 def base_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/v1" if ":" in host else f"http://{host}:{port}/v1"
 
 
-def serve(app: FastAPI, bound: socket.socket, announce: Callable[[], None]) -> None:
+def serve(app: ASGIApp, bound: socket.socket, announce: Callable[[], None]) -> None:
     """Serves until SIGTERM or SIGINT, then ends the streams that are still open after a few seconds.
 
     The signal is raised again once all is closed, so that the caller's own handler decides how the process ends.
     """
-    host, port = bound.getsockname()[:2]
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -53,7 +58,7 @@ def serve(app: FastAPI, bound: socket.socket, announce: Callable[[], None]) -> N
     try:
         _AnnouncingServer(config, announce).run(sockets=[bound])
     except OSError as error:
-        raise _address_error(host, port, error) from error
+        raise _address_error(_shown(bound), error) from error
 
 
 class _AnnouncingServer(uvicorn.Server):
@@ -66,9 +71,14 @@ class _AnnouncingServer(uvicorn.Server):
         self._announce()
 
 
-def _address_error(host: str, port: int, error: OSError) -> EngineRequestError:
+def _shown(bound: socket.socket) -> str:
+    address = bound.getsockname()
+    return str(address) if bound.family == socket.AF_UNIX else f"{address[0]} port {address[1]}"
+
+
+def _address_error(where: str, error: OSError) -> EngineRequestError:
     reason = error.strerror or str(error)
     return EngineRequestError(
-        f"Cannot listen on {host} port {port}: {reason}.",
+        f"Cannot listen on {where}: {reason}.",
         remedy="Stop the process that holds the port, or choose another with --port.",
     )

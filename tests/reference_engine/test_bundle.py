@@ -66,6 +66,23 @@ def test_an_installed_model_is_found_without_importing_its_package(
     assert "tiny_known_model" not in sys.modules
 
 
+def test_a_part_of_a_model_is_none_and_is_fetched_anew(
+    known: KnownModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, cached = tmp_path / "site" / "tiny_known_model", bundle.cache_folder(known) / "1.1" / known.file
+    build_wheel(tmp_path / "index")
+    monkeypatch.setenv("PIP_TARGET", str(site.parent))
+    monkeypatch.setenv("PIP_UPGRADE", "1")
+    monkeypatch.syspath_prepend(site.parent)
+    monkeypatch.setattr(fetch, "environment_takes_packages", lambda: True)
+    for file in (site / known.file, cached):
+        file.parent.mkdir(parents=True)
+        file.write_bytes(WEIGHTS[:-1])
+
+    assert bundle.locate(known).path is None
+    assert fetch.fetch(known).read_bytes() == WEIGHTS
+
+
 def test_a_model_that_was_not_fetched_names_the_remedy(known: KnownModel) -> None:
     for ask in (bundle.bundled_path, lambda: bundle.resolve_model("bundled"), lambda: bundle.resolve_model("tiny")):
         with pytest.raises(ModelNotFoundError, match="Run `reference-engine models fetch`"):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +16,12 @@ import httpx
 import pytest
 
 import reference_engine
+from reference_engine import EngineError, SamplingParams
+from reference_engine.remote import RemoteEngine
 from reference_engine.server.run import bind
 
 ROOT = Path(reference_engine.__file__).parents[1]
-COMMAND = (sys.executable, "-m", "reference_engine.cli")
+COMMAND = (sys.executable, "-m", "reference_engine")
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -28,9 +31,9 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 @contextmanager
-def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(*arguments: str, to: str = "serve") -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [*COMMAND, "serve", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [*COMMAND, to, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     )
     try:
         yield process
@@ -40,9 +43,9 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*arguments: str, to: str = "serve") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process and its ready line, once it is ready."""
-    with started(*arguments) as process:
+    with started(*arguments, to=to) as process:
         assert process.stderr is not None
         yield process, process.stderr.readline()
 
@@ -201,3 +204,52 @@ def test_ctrl_c_ends_an_open_stream_and_the_port_can_be_had_again_at_once(bundle
     assert port is not None
     with bind("127.0.0.1", port) as again:
         again.listen()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_pool_on_a_socket_file_answers_and_takes_the_file_along(tmp_path: Path, stop: signal.Signals) -> None:
+    path = tmp_path / "pool.sock"
+    with serving("--socket", str(path), to="pool") as (process, line):
+        assert line == f"references on unix:{path}\n"
+        with pytest.raises(EngineError, match="There is no model"):
+            RemoteEngine(f"unix:{path}", tmp_path / "none.gguf")
+        process.send_signal(stop)
+        output, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in errors
+    assert not path.exists()
+
+
+def test_a_pool_that_others_could_reach_wants_a_token() -> None:
+    refused = command("pool", "--host", "0.0.0.0", "--port", "0")
+
+    assert refused.returncode == 2
+    assert "MONITOR_REFERENCE_TOKEN" in refused.stderr
+
+
+def test_a_pool_with_a_token_listens_where_others_can_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONITOR_REFERENCE_TOKEN", "canary")
+    with serving("--host", "0.0.0.0", "--port", "0", to="pool") as (_, line):
+        url = line.removeprefix("references on ").strip().replace("0.0.0.0", "127.0.0.1")
+        refused = httpx.post(f"{url}/v1/engine/open", json={"model": "bundled"})
+
+    assert refused.status_code == 401
+    assert "canary" not in line + refused.text
+
+
+@pytest.mark.model
+def test_a_pool_that_computes_stops_at_once_and_its_successor_goes_on(bundled_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pool.sock"
+    with serving("--socket", str(path), to="pool") as (process, _):
+        engine = RemoteEngine(f"unix:{path}", "bundled", patience_s=60)
+        prompt = engine.tokenize("Once upon a time")
+        with ThreadPoolExecutor(1) as threads:
+            answer = threads.submit(
+                lambda: list(engine.generate(prompt, SamplingParams(max_tokens=60, temperature=0, ignore_eos=True)))
+            )
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+            with serving("--socket", str(path), to="pool"):
+                assert len(answer.result(300)) == 60
+    engine.close()

@@ -18,6 +18,8 @@ from reference_engine.engine import Engine
 from tests.reference_engine.texts import ENGLISH, MULTILINGUAL
 from tests.reference_engine.tiny_models import VOCABULARY, TinyModel, write_gguf
 
+# What float32 sums differ by when their order does; how much depends on the processor (2e-5 nat is the most seen).
+ROUNDING = 1e-4
 IDS = random.Random(3).choices(range(VOCABULARY), k=200)
 
 
@@ -59,7 +61,7 @@ def test_many_prompts_at_once_give_what_each_gives_alone(engine: Engine) -> None
 
     for prompt, distribution in zip(prompts, together, strict=True):
         alone = engine.score(prompt, start=len(prompt)).next
-        assert far(distribution, alone) < 1e-5
+        assert far(distribution, alone) < ROUNDING
         assert distribution.index == len(prompt)
         assert distribution.token_id is distribution.logprob is distribution.rank is None
 
@@ -74,7 +76,7 @@ def test_decoding_gives_what_scoring_gives(engine: Engine) -> None:
     for token, position in zip(tokens, scored.positions, strict=False):
         assert position.rank == 0
         assert position.token_id == token.token_id
-        assert max(abs(dict(token.top)[id_] - logprob) for id_, logprob in position.top) < 1e-5
+        assert max(abs(dict(token.top)[id_] - logprob) for id_, logprob in position.top) < ROUNDING
         assert token.logprob == dict(token.top)[token.token_id]
 
 
@@ -142,7 +144,7 @@ def test_the_order_and_company_of_prompts_do_not_matter(tiny_engine: Engine) -> 
 
     for order in ([6, 5, 4, 3, 2, 1, 0], [2, 2, 2], [0, 6], [5, 4]):
         together = tiny_engine.next_tokens([prompts[at] for at in order])
-        assert all(far(answer, alone[at]) < 1e-5 for at, answer in zip(order, together, strict=True))
+        assert all(far(answer, alone[at]) < ROUNDING for at, answer in zip(order, together, strict=True))
 
 
 def test_threads_get_the_answers_they_would_get_alone(tiny_engine: Engine) -> None:
