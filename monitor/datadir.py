@@ -29,12 +29,17 @@ class DataDir:
         return self.path / "seed"
 
     @property
+    def signing_key_path(self) -> Path:
+        return self.path / "signing-key"
+
+    @property
     def database_path(self) -> Path:
         return self.path / "monitor.db"
 
-    @property
-    def cache_path(self) -> Path:
-        return self.path / "cache"
+    def has(self, path: Path) -> bool:
+        """Whether there is a file or folder `path` in the directory."""
+        with self._storage_errors("look into"):
+            return path.exists()
 
     def create(self) -> None:
         """Make the directory, with mode 0700, unless it is there (then its mode is its owner's choice)."""
@@ -47,43 +52,35 @@ class DataDir:
 
         A seed that is there but wrong is never replaced: every anchor would change with it.
         """
-        self.create()
-        with self._storage_errors("keep the seed in"):
-            if not self.seed_path.exists():
-                self._publish_seed(secrets.token_bytes(SEED_BYTES))
-            return self._read_seed()
+        lost = "every endpoint enrols again"
+        return self._private_bytes(self.seed_path, "seed", f"Restore it from a backup, or remove it: {lost}.")
 
-    def _publish_seed(self, seed: bytes) -> None:
+    def signing_key(self) -> bytes:
+        """32 random bytes like the seed, for what the service signs for itself."""
+        lost = "a new one is made, and forms that are open have to be sent again"
+        return self._private_bytes(self.signing_key_path, "signing key", f"Remove it: {lost}.")
+
+    def _private_bytes(self, path: Path, what: str, remedy: str) -> bytes:
+        self.create()
+        with self._storage_errors(f"keep the {what} in"):
+            if not path.exists():
+                self._publish(path, secrets.token_bytes(SEED_BYTES))
+            return _read_private(path, what, remedy)
+
+    def _publish(self, path: Path, value: bytes) -> None:
         # A hard link appears whole or not at all and never replaces a file, so that the first creator wins.
-        draft = self.path / f".seed.{secrets.token_hex(8)}"
+        draft = self.path / f".{path.name}.{secrets.token_hex(8)}"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(seed)
+                file.write(value)
                 file.flush()
                 os.fsync(file.fileno())
-            self.seed_path.hardlink_to(draft)
+            path.hardlink_to(draft)
         except FileExistsError:
             return
         finally:
             draft.unlink()
-
-    def _read_seed(self) -> bytes:
-        with self.seed_path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            seed = file.read(SEED_BYTES + 1)
-        if mode & 0o077:
-            raise StorageError(
-                f"The seed {self.seed_path} can be read by others (mode {mode:04o}).",
-                remedy=f"Run `chmod 600 {self.seed_path}`; if others may have read it, remove it and enrol again.",
-            )
-        if len(seed) != SEED_BYTES:
-            size = f"{len(seed)} bytes" if len(seed) < SEED_BYTES else f"more than {SEED_BYTES} bytes"
-            raise StorageError(
-                f"The seed {self.seed_path} holds {size} instead of {SEED_BYTES}.",
-                remedy="Restore it from a backup, or remove it: a new one is made, and every endpoint enrols again.",
-            )
-        return seed
 
     @contextmanager
     def _storage_errors(self, action: str) -> Iterator[None]:
@@ -95,3 +92,18 @@ class DataDir:
                 f"Cannot {action} the data directory {self.path}: {where}: {error.strerror or error}.",
                 remedy="Free some space or correct the permissions, or set MONITOR_DATA_DIR to another directory.",
             ) from error
+
+
+def _read_private(path: Path, what: str, remedy: str) -> bytes:
+    with path.open("rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        value = file.read(SEED_BYTES + 1)
+    if mode & 0o077:
+        raise StorageError(
+            f"The {what} {path} can be read by others (mode {mode:04o}).",
+            remedy=f"Run `chmod 600 {path}`; if others may have read it, remove it: a new one is made.",
+        )
+    if len(value) != SEED_BYTES:
+        size = f"{len(value)} bytes" if len(value) < SEED_BYTES else f"more than {SEED_BYTES} bytes"
+        raise StorageError(f"The {what} {path} holds {size} instead of {SEED_BYTES}.", remedy=remedy)
+    return value

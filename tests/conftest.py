@@ -10,6 +10,8 @@ from hypothesis import settings
 
 from reference_engine import bundle
 
+pytest_plugins = ("tests.servers.fixtures",)
+
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")

@@ -11,7 +11,7 @@ from monitor.errors import StorageError, UsageError
 from monitor.store.changes import log_change
 from monitor.store.ids import new_id
 from monitor.store.records import BaselineMember, BaselineRecord, Enrol, Join
-from monitor.store.tables import Baseline, BaselineRun, Observation, Run
+from monitor.store.tables import Baseline, BaselineRun, Endpoint, Observation, Run
 from monitor.store.vocabulary import BaselineRole, BaselineStatus, ChangeKind, RunStatus
 from probes.plan import ProbeKind
 
@@ -28,6 +28,7 @@ def apply_change(session: Session, run: Run, change: Enrol | Join | None, at: da
         return None
     if not _has_observations(session, run.id):
         raise StorageError(f"Run {run.id} has no observations for a baseline.", remedy="Save it without one.")
+    _hold(session, run.endpoint_id)
     active = _active(session, run.endpoint_id, run.probe)
     if isinstance(change, Enrol):
         if active is not None:
@@ -70,6 +71,7 @@ def accept(
     that opened the active baseline is left in it. Raises UsageError where there is no such run.
     """
     note = _checked(note)
+    _hold(session, endpoint_id)
     if run_id is not None:
         runs = [_named_run(session, endpoint_id, probe, run_id)]
     else:
@@ -86,6 +88,7 @@ def accept(
 def reset(session: Session, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
     """Close every active baseline of an endpoint, so that its next saved runs enrol; those that were closed."""
     note = _checked(note)
+    _hold(session, endpoint_id)
     active = session.scalars(
         select(Baseline)
         .where(Baseline.endpoint_id == endpoint_id, Baseline.status == BaselineStatus.ACTIVE)
@@ -97,6 +100,15 @@ def reset(session: Session, endpoint_id: str, *, note: str, at: datetime) -> lis
         log_change(session, endpoint_id, ChangeKind.BASELINE, text, at)
     session.flush()
     return [_record(session, baseline) for baseline in active]
+
+
+def _hold(session: Session, endpoint_id: str) -> None:
+    """One at a time changes an endpoint's baselines: on a server, two that both found none would both open one.
+
+    Rows that refer to the endpoint lock its key for sharing: a lock against that too would make two that have added
+    some wait for each other for ever.
+    """
+    session.execute(select(Endpoint.id).where(Endpoint.id == endpoint_id).with_for_update(key_share=True))
 
 
 def _checked(note: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import zstandard
 
 from monitor.errors import StorageError
 from monitor.store.text import without_secrets
+from probes.completion import Timings
 from probes.plan import Attempt, Sample
 
 # The rest of a longer body is left out; `size` still tells its length.
@@ -63,10 +64,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
+    """`timings` are of the last answer; None where none was read, and for what was stored before they were kept."""
+
     item_key: str
     rep: int
     request: Mapping[str, Any]
     answers: tuple[Answer, ...]
+    timings: Timings | None = None
 
 
 def pack(sample: Sample) -> bytes:
@@ -76,6 +80,7 @@ def pack(sample: Sample) -> bytes:
         "rep": sample.item.rep,
         "request": _redacted(sample.request),
         "answers": [_redacted(_told(attempt)) for attempt in sample.attempts],
+        "timings": None if sample.completion is None else asdict(sample.completion.timings),
     }
     text = json.dumps(exchange, separators=(",", ":"))
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode("ascii"))
@@ -86,7 +91,8 @@ def unpack(blob: bytes) -> Exchange:
     try:
         exchange = json.loads(zstandard.ZstdDecompressor().decompress(blob, max_output_size=_MAX_BLOB_BYTES))
         answers = tuple(_unpack_answer(answer) for answer in exchange["answers"])
-        return Exchange(exchange["item_key"], exchange["rep"], exchange["request"], answers)
+        timings = _unpack_timings(exchange.get("timings"))
+        return Exchange(exchange["item_key"], exchange["rep"], exchange["request"], answers, timings)
     except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
         raise StorageError(
             f"A stored exchange is damaged ({type(error).__name__}).", remedy="Restore the database from a backup."
@@ -97,14 +103,20 @@ def _told(attempt: Attempt) -> dict[str, Any]:
     return {
         "http_status": attempt.http_status,
         "headers": {name: value for name, value in attempt.headers.items() if _is_kept(name.lower())},
-        # Every byte string is one text this way, and text compresses and redacts better than base 64.
-        "body": attempt.body[:MAX_BODY_BYTES].decode("utf-8", errors="surrogateescape"),
+        "body": _kept_body(attempt.body),
         "size": len(attempt.body),
         "sent_at": attempt.sent_at.isoformat(),
         "seconds": attempt.seconds,
         "error": attempt.error,
         "message": attempt.message,
     }
+
+
+def _kept_body(body: bytes) -> str:
+    """Redacted before it is cut, or half a secret could be left at the end."""
+    # Every byte string is one text this way, and text compresses and redacts better than base 64.
+    redacted = without_secrets(body.decode("utf-8", errors="surrogateescape"))
+    return redacted.encode("utf-8", errors="surrogateescape")[:MAX_BODY_BYTES].decode("utf-8", errors="surrogateescape")
 
 
 def _is_kept(header: str) -> bool:
@@ -122,6 +134,10 @@ def _unpack_answer(told: Mapping[str, Any]) -> Answer:
         error=told["error"],
         message=told["message"],
     )
+
+
+def _unpack_timings(told: Mapping[str, Any] | None) -> Timings | None:
+    return None if told is None else Timings(**{**told, "chunks": tuple(told["chunks"])})
 
 
 def _redacted(value: Any) -> Any:

@@ -14,6 +14,7 @@ from monitor.errors import StorageError
 from monitor.store.changes import log_change
 from monitor.store.ids import new_id
 from monitor.store.once import insert_once
+from monitor.store.pages import pages
 from monitor.store.records import EndpointIdentity, EndpointRecord, ReferenceIdentity
 from monitor.store.tables import Endpoint, Model, Provider, Reference
 from monitor.store.text import json_digest
@@ -84,6 +85,15 @@ def find_endpoints(session: Session, *, provider: str | None, model: str | None)
     if model is not None:
         query = query.where(Model.slug == model)
     return [_endpoint_record(row) for row in session.execute(query)]
+
+
+def endpoint_records(session: Session, endpoint_ids: Sequence[str]) -> dict[str, EndpointRecord]:
+    """Those of the endpoints that exist, by id."""
+    return {
+        row[0].id: _endpoint_record(row)
+        for some in pages(endpoint_ids)
+        for row in session.execute(_endpoint_rows().where(Endpoint.id.in_(some)))
+    }
 
 
 def provider_slugs(session: Session) -> Sequence[str]:

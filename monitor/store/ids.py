@@ -6,7 +6,7 @@ import secrets
 from datetime import datetime
 from typing import Literal
 
-Prefix = Literal["prv", "mdl", "ref", "ep", "chk", "run", "bl"]
+Prefix = Literal["prv", "mdl", "ref", "ep", "chk", "run", "bl", "alr", "sil", "msg", "tok", "usr", "req"]
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26

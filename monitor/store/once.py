@@ -1,18 +1,34 @@
-"""Get-or-create without a race: the row that came first stays, and everyone reads that one."""
+"""Rows that may be there already: the one that came first stays, without a race."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import inspect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from monitor.store.pages import pages
 from monitor.store.tables import Table
 
 
-def insert_once(session: Session, table: type[Table], **values: Any) -> None:
-    """Insert a row unless one with the same unique key is there."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(postgresql.insert(table).values(**values).on_conflict_do_nothing())
-    else:
-        session.execute(sqlite.insert(table).values(**values).on_conflict_do_nothing())
+def insert_once(session: Session, table: type[Table], **values: Any) -> bool:
+    """Insert a row unless one with the same unique key is there; whether it was inserted."""
+    insert = _insert(session, table).values(**values).on_conflict_do_nothing()
+    return session.execute(insert.returning(*inspect(table).primary_key)).first() is not None
+
+
+def insert_new(session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Insert those rows whose unique keys are not there yet; the primary keys of these, in the given order."""
+    (key,) = inspect(table).primary_key
+    new: set[str] = set()
+    for some in pages(rows):
+        insert = _insert(session, table).values(list(some)).on_conflict_do_nothing()
+        new.update(session.scalars(insert.returning(key)))
+    return [row[key.name] for row in rows if row[key.name] in new]
+
+
+def _insert(session: Session, table: type[Table]) -> postgresql.Insert | sqlite.Insert:
+    dialect = session.get_bind().dialect.name
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)

@@ -6,6 +6,9 @@ import os
 import socket
 from pathlib import Path
 
+# Of a process that nobody has waited for yet.
+_ENDED = "ended"
+
 
 def this_process() -> str:
     """`HOST:PID:START`; START is the kernel's start time of the process, empty where the system does not tell."""
@@ -20,7 +23,8 @@ def is_gone(owner: str) -> bool:
         return False
     if not _is_running(int(pid)):
         return True
-    return bool(started) and _start_time(int(pid)) != started
+    now = _start_time(int(pid))
+    return now == _ENDED or (bool(started) and now is not None and now != started)
 
 
 def _is_running(pid: int) -> bool:
@@ -34,11 +38,11 @@ def _is_running(pid: int) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """Clock ticks from boot to the start of a live process (proc(5), field 22), None for a dead or unknown one."""
+    """Clock ticks from boot to the start of a process (proc(5), field 22); None where the system does not tell."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # The command's name, in brackets, may hold spaces and brackets itself.
     state, *fields = stat.rpartition(")")[2].split()
-    return None if state in ("Z", "X") else fields[18]
+    return _ENDED if state in ("Z", "X") else fields[18]

@@ -11,8 +11,9 @@ from monitor.drift.bootstrap import Interval
 from monitor.drift.causes import Cause
 from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
+from monitor.store.bodies import Exchange
 from monitor.store.vocabulary import BaselineRole, BaselineStatus, RunStatus, Trigger
-from probes.plan import ProbeKind
+from probes.plan import Outcome, ProbeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,12 @@ class RunStart:
 
     @property
     def idempotency_key(self) -> str:
-        return f"{self.check_id}:{self.endpoint_id}:{self.probe.value}"
+        return run_key(self.check_id, self.endpoint_id, self.probe)
+
+
+def run_key(check_id: str, endpoint_id: str, probe: ProbeKind) -> str:
+    """What makes a run the only one of its check, endpoint and probe."""
+    return f"{check_id}:{endpoint_id}:{probe.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +208,24 @@ class RunRecord:
     cost_microusd: int | None
     started_at: datetime
     finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample that an earlier attempt of a check was answered. `exchange` is None once its time has passed."""
+
+    item_key: str
+    rep: int
+    outcome: Outcome
+    exchange: Exchange | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedRun:
+    """A run that was begun before, and its samples in the order in which they came."""
+
+    run: RunRecord
+    samples: tuple[StoredSample, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
@@ -14,11 +14,13 @@ from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
 from monitor.store.ids import new_id
-from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
-from monitor.store.tables import Observation, Reference, Run, Sample
-from monitor.store.text import foreign_text
+from monitor.store.pages import pages
+from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart, run_key
+from monitor.store.rollups import add_to_rollups
+from monitor.store.tables import EndpointCheck, Observation, Reference, Run, Sample
+from monitor.store.text import foreign_id
 from monitor.store.vocabulary import ChangeKind, RunStatus
-from probes.plan import Outcome
+from probes.plan import Outcome, ProbeKind
 
 # The run's process is gone, or was silent for too long: a code of its own, since no error was met.
 ABANDONED = "abandoned"
@@ -63,6 +65,19 @@ def begin(session: Session, start: RunStart, owner: str, at: datetime) -> str:
     return run.id
 
 
+def resume(session: Session, check_id: str, endpoint_id: str, probe: ProbeKind, owner: str) -> str | None:
+    """The run of a check and probe, now `owner`'s where it still runs; its id, None where none was begun."""
+    run = session.scalars(
+        select(Run).where(Run.idempotency_key == run_key(check_id, endpoint_id, probe)).with_for_update()
+    ).one_or_none()
+    if run is None:
+        return None
+    if run.status is RunStatus.RUNNING:
+        run.owner = owner
+        session.flush()
+    return run.id
+
+
 def running(session: Session, run_id: str) -> Run:
     """The run, held against other writers until the transaction ends. Raises StorageError unless it is running."""
     run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one_or_none()
@@ -84,7 +99,7 @@ def finish(
     if not result.status.finished:
         raise StorageError(f"A run cannot end as {result.status.value}.", remedy="Give the status it ended with.")
     run = running(session, run_id)
-    _log_new_fingerprint(session, run, foreign_text(result.served_fingerprint, 256), at)
+    _log_new_fingerprint(session, run, foreign_id(result.served_fingerprint, 256), at)
     run.status = result.status
     run.error_code = result.error_code
     run.tokens_in = result.tokens_in
@@ -95,6 +110,7 @@ def finish(
     session.add_all(observations)
     session.add_all([evidence_row(run, found, at) for found in result.evidence])
     session.add_all([point_row(run, point) for point in result.metric_points])
+    add_to_rollups(session, run.endpoint_id, run.started_at, result.metric_points)
     session.flush()
     return apply_change(session, run, result.baseline, at)
 
@@ -125,18 +141,36 @@ def _count_outcomes(session: Session, run: Run) -> None:
 
 
 def abandoned(session: Session, at: datetime, older_than: timedelta, is_gone: Callable[[str], bool]) -> list[str]:
-    """The running runs whose process is gone, or that began more than `older_than` ago."""
+    """The running runs whose process is gone, or that began more than `older_than` ago, but for those that the queue
+    will give to another process."""
+    queued = select(EndpointCheck.id).where(
+        EndpointCheck.id == Run.check_id,
+        or_(EndpointCheck.status == RunStatus.QUEUED, EndpointCheck.lease_until.is_not(None)),
+    )
     rows = session.execute(
-        select(Run.id, Run.owner, Run.started_at).where(Run.status == RunStatus.RUNNING).order_by(Run.started_at)
+        select(Run.id, Run.owner, Run.started_at)
+        .where(Run.status == RunStatus.RUNNING, ~queued.exists())
+        .order_by(Run.started_at)
     )
     return [run_id for run_id, owner, started_at in rows if started_at < at - older_than or is_gone(owner)]
 
 
 def fail_abandoned(session: Session, run_ids: Sequence[str], at: datetime) -> None:
     """Mark those of the runs that are still running as failed; their samples stay."""
-    for run in session.scalars(select(Run).where(Run.id.in_(run_ids), Run.status == RunStatus.RUNNING)):
-        run.status = RunStatus.FAILED
-        run.error_code = ABANDONED
+    _close(session, Run.id.in_(run_ids), RunStatus.FAILED, ABANDONED, at)
+
+
+def close_runs(session: Session, check_ids: Sequence[str], status: RunStatus, error_code: str, at: datetime) -> None:
+    """End what still runs of checks that were ended from outside; the samples stay."""
+    for some in pages(check_ids):
+        _close(session, Run.check_id.in_(some), status, error_code, at)
+
+
+def _close(session: Session, which: ColumnElement[bool], status: RunStatus, error_code: str, at: datetime) -> None:
+    still = select(Run).where(which, Run.status == RunStatus.RUNNING).order_by(Run.id).with_for_update()
+    for run in session.scalars(still).all():
+        run.status = status
+        run.error_code = error_code
         run.finished_at = at
         _count_outcomes(session, run)
 

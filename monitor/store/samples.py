@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,16 +12,17 @@ from sqlalchemy.orm import Session
 
 from monitor.store.bodies import Exchange, pack, unpack
 from monitor.store.pages import pages
+from monitor.store.records import StoredSample
 from monitor.store.runs import running
 from monitor.store.tables import Run, SampleBody
 from monitor.store.tables import Sample as SampleRow
-from monitor.store.text import foreign_text
+from monitor.store.text import foreign_id
+from monitor.usage import claimed_count
 from probes.plan import Sample
 
 BATCH = 50
 BODY_LIFETIME = timedelta(days=14)
 _PRUNED_AT_ONCE = 5000
-_IMPOSSIBLE_COUNT = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,11 @@ class Packed:
         return cls(sample, pack(sample))
 
 
-def add_batch(session: Session, run_id: str, batch: Iterable[Packed], at: datetime) -> None:
+def add_batch(session: Session, run_id: str, batch: Sequence[Packed], at: datetime) -> None:
     """Add those samples of a running run that it does not have yet (by item and repeat)."""
     run = running(session, run_id)
-    stored = select(SampleRow.item_key, SampleRow.rep).where(SampleRow.run_id == run_id)
+    keys = {packed.sample.item.key for packed in batch}
+    stored = select(SampleRow.item_key, SampleRow.rep).where(SampleRow.run_id == run_id, SampleRow.item_key.in_(keys))
     known = {(row.item_key, row.rep) for row in session.execute(stored)}
     rows: list[SampleRow] = []
     bodies: list[bytes] = []
@@ -74,21 +76,16 @@ def _row(run: Run, sample: Sample, at: datetime) -> SampleRow:
         first_attempt_ok=sample.first_attempt_ok,
         error_code=last.error if last else None,
         http_status=last.http_status if last else None,
-        finish_reason=foreign_text(completion.finish_reason, 64) if completion else None,
+        finish_reason=foreign_id(completion.finish_reason, 64) if completion else None,
         quirks=[str(quirk) for quirk in completion.quirks] if completion else [],
         ttft_ms=_milliseconds(completion.timings.first_output) if completion else None,
         total_ms=_milliseconds(last.seconds) if last else None,
-        tokens_in=_count(usage.prompt_tokens) if usage else None,
-        tokens_out=_count(usage.completion_tokens) if usage else None,
-        tokens_cached=_count(usage.cached_tokens) if usage else None,
-        provider_request_id=foreign_text(completion.id, 256) if completion else None,
+        tokens_in=claimed_count(usage.prompt_tokens) if usage else None,
+        tokens_out=claimed_count(usage.completion_tokens) if usage else None,
+        tokens_cached=claimed_count(usage.cached_tokens) if usage else None,
+        provider_request_id=foreign_id(completion.id, 256) if completion else None,
         response_sha256=hashlib.sha256(last.body).hexdigest() if last else None,
     )
-
-
-def _count(claimed: int | None) -> int | None:
-    """A token count as the endpoint claims it; what no endpoint can mean is not known."""
-    return claimed if claimed is not None and 0 <= claimed < _IMPOSSIBLE_COUNT else None
 
 
 def _milliseconds(seconds: float | None) -> float | None:
@@ -104,6 +101,20 @@ def exchanges(session: Session, run_id: str) -> list[Exchange]:
         .order_by(SampleRow.id)
     )
     return [unpack(blob) for blob in session.scalars(blobs)]
+
+
+def stored(session: Session, run_id: str) -> tuple[StoredSample, ...]:
+    """The samples of a run in the order in which they came."""
+    rows = session.execute(
+        select(SampleRow.item_key, SampleRow.rep, SampleRow.outcome, SampleBody.blob)
+        .outerjoin(SampleBody, SampleBody.sample_id == SampleRow.id)
+        .where(SampleRow.run_id == run_id)
+        .order_by(SampleRow.id)
+    )
+    return tuple(
+        StoredSample(item_key, rep, outcome, None if blob is None else unpack(blob))
+        for item_key, rep, outcome, blob in rows
+    )
 
 
 def expired_bodies(session: Session, at: datetime) -> Sequence[int]:

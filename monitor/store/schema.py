@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from monitor.errors import SchemaVersionError, StorageError
 from monitor.store.database import Database
 from monitor.store.faults import storage_faults
 from monitor.store.session import BUSY_TIMEOUT_MS, open_engine
+from monitor.store.snapshot import snapshot
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -42,7 +42,7 @@ class Schema:
 
 
 # Written down here so that opening a database that is up to date need not load Alembic; a test holds it to the head.
-CURRENT = Schema("0001")
+CURRENT = Schema("0002")
 
 
 def prepare(database: Database, at: datetime, schema: Schema = CURRENT) -> None:
@@ -56,9 +56,30 @@ def prepare(database: Database, at: datetime, schema: Schema = CURRENT) -> None:
         if revision == schema.revision:
             return
         if revision is not None:
-            _refuse_unless_upgradable(database, revision, schema)
+            _refuse_unknown(database, revision, schema)
+            _refuse_server(database, revision, schema)
             _back_up(database, revision, at)
         _upgrade(database, schema)
+
+
+def upgrade(database: Database, at: datetime, schema: Schema = CURRENT) -> str | None:
+    """Bring any database to the schema, a server's too, after a backup where it is a file; the revision it had, None
+    for an empty one. Raises as `prepare` does."""
+    with storage_faults(database), exclusive(database):
+        revision = _revision(database)
+        if revision == schema.revision:
+            return revision
+        if revision is not None:
+            _refuse_unknown(database, revision, schema)
+            _back_up(database, revision, at)
+        _upgrade(database, schema)
+        return revision
+
+
+def current_revision(database: Database) -> str | None:
+    """The schema's revision, None for an empty database. Raises StorageError for another program's."""
+    with storage_faults(database):
+        return _revision(database)
 
 
 @contextmanager
@@ -134,7 +155,7 @@ def _revision(database: Database) -> str | None:
     return str(revisions[0])
 
 
-def _refuse_unless_upgradable(database: Database, revision: str, schema: Schema) -> None:
+def _refuse_unknown(database: Database, revision: str, schema: Schema) -> None:
     from alembic.script import ScriptDirectory
 
     scripts = ScriptDirectory.from_config(schema.alembic_config())
@@ -144,10 +165,14 @@ def _refuse_unless_upgradable(database: Database, revision: str, schema: Schema)
             remedy="Upgrade the program (`pip install --upgrade endpoint-monitor`), or set MONITOR_DATA_DIR to another "
             "directory.",
         )
+
+
+def _refuse_server(database: Database, revision: str, schema: Schema) -> None:
+    """Whoever runs a server says when all that use it are upgraded together."""
     if database.path is None:
         raise SchemaVersionError(
             f"The database {database} has schema {revision}; this program needs schema {schema.revision}.",
-            remedy=f"Back it up and run `alembic -x database={database} upgrade head`.",
+            remedy="Stop the service, back the database up and run `monitor db upgrade`.",
         )
 
 
@@ -157,14 +182,7 @@ def _back_up(database: Database, revision: str, at: datetime) -> None:
         return
     stamp = at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     backup = database.path.with_name(f"{database.path.name}.{revision}.{stamp}.bak")
-    draft = backup.with_suffix(".part")
-    try:
-        os.close(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
-        with closing(sqlite3.connect(database.path, timeout=BUSY_TIMEOUT_MS / 1000)) as connection:
-            connection.execute("VACUUM INTO ?", (str(draft),))
-        draft.replace(backup)
-    finally:
-        draft.unlink(missing_ok=True)
+    snapshot(database.path, backup)
 
 
 def _upgrade(database: Database, schema: Schema) -> None:

@@ -81,6 +81,8 @@ def open_engine(
         database.url,
         poolclass=poolclass,
         hide_parameters=True,
+        # A server that was restarted has closed every connection of the pool.
+        pool_pre_ping=database.path is None,
         json_serializer=partial(json.dumps, separators=(",", ":")),
     )
     if database.path is not None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sqlalchemy.orm import Session
+
 from monitor.errors import UsageError
-from monitor.store import baselines, endpoints, history, runs, samples, schema
+from monitor.store import baselines, endpoints, history, queue, queue_sweep, runs, samples, schema
+from monitor.store.alert_steps import accept_change
 from monitor.store.bodies import Exchange
 from monitor.store.database import Database
+from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
 from monitor.store.observations import observation_rows, observations_of
 from monitor.store.pages import pages
@@ -22,6 +27,7 @@ from monitor.store.records import (
     EndpointIdentity,
     EndpointRecord,
     EvidenceRecord,
+    ResumedRun,
     RunObservations,
     RunRecord,
     RunResult,
@@ -43,11 +49,13 @@ class Store:
 
     @classmethod
     def open(cls, path_or_url: Path | str, *, at: datetime, abandoned_after: timedelta = ABANDONED_AFTER) -> Store:
-        """Open a database: created if it is new, upgraded (after a backup) if it is an older SQLite file.
+        """Open a database: created whole if it is new or (on a server) empty, upgraded (after a backup) if it is an
+        older SQLite file.
 
-        Runs that a dead process left running, or that began more than `abandoned_after` ago, are marked failed
-        ("abandoned"); bodies past their time are deleted. Raises SchemaVersionError for a newer schema, StorageError
-        for anything else that cannot be used.
+        Checks and runs that a dead process left running, or that began more than `abandoned_after` ago, are marked
+        failed ("abandoned"), but for those that the queue gives to another process; bodies past their time are
+        deleted. Raises SchemaVersionError for a newer schema, or an older one on a server, StorageError for anything
+        else that cannot be used.
         """
         database = Database.named(path_or_url)
         schema.prepare(database, at)
@@ -58,6 +66,11 @@ class Store:
             store.close()
             raise
         return store
+
+    @property
+    def sessions(self) -> Sessions:
+        """The ways into the same database, for the other facades."""
+        return self._sessions
 
     def close(self) -> None:
         self._sessions.close()
@@ -73,11 +86,13 @@ class Store:
     def _tidy(self, at: datetime, abandoned_after: timedelta) -> None:
         """Look first: a database without anything to tidy needs no write lock."""
         with self._sessions.read() as session:
+            checks = queue_sweep.abandoned(session, at, abandoned_after, is_gone)
             abandoned = runs.abandoned(session, at, abandoned_after, is_gone)
             expired = samples.expired_bodies(session, at)
-        if not abandoned and not expired:
+        if not checks and not abandoned and not expired:
             return
         with self._sessions.write() as session:
+            queue_sweep.fail_abandoned(session, checks, at)
             runs.fail_abandoned(session, abandoned, at)
             samples.delete_bodies(session, expired)
         self._sessions.give_back_space()
@@ -102,28 +117,52 @@ class Store:
         with self._sessions.write() as session:
             endpoints.save_capabilities(session, endpoint_id, capabilities)
 
-    def begin_run(self, start: RunStart, *, at: datetime) -> str:
-        """Enter a run as running in this process; its id. One run per check, endpoint and probe."""
-        with self._sessions.write() as session:
+    def begin_run(self, start: RunStart, *, at: datetime, lease: Lease | None = None) -> str:
+        """Enter a run as running in this process; its id. One run per check, endpoint and probe.
+
+        With a `lease`, here and below, nothing is written and LeaseLostError raised where the check is another's now.
+        """
+        with self._fenced(lease) as session:
             return runs.begin(session, start, this_process(), at)
 
-    def add_samples(self, run_id: str, given: Sequence[Sample], *, at: datetime) -> None:
+    def resume_run(
+        self, check_id: str, endpoint_id: str, probe: ProbeKind, *, lease: Lease | None = None
+    ) -> ResumedRun | None:
+        """The run that an earlier attempt of a check began, with the samples it has, in this process's name from now
+        on; None where none was begun. Its status tells whether it was finished as well."""
+        with self._fenced(lease) as session:
+            run_id = runs.resume(session, check_id, endpoint_id, probe, this_process())
+            if run_id is None:
+                return None
+            return ResumedRun(runs.run_records(session, [run_id])[run_id], samples.stored(session, run_id))
+
+    def add_samples(self, run_id: str, given: Sequence[Sample], *, at: datetime, lease: Lease | None = None) -> None:
         """Store samples of a running run, in batches. Those that it has already (by item and repeat) are left as they
         are, so that a batch may be sent again after a failure."""
         for batch in pages(given, samples.BATCH):
             packed = [samples.Packed.of(sample) for sample in batch]
-            with self._sessions.write() as session:
+            with self._fenced(lease) as session:
                 samples.add_batch(session, run_id, packed, at)
 
-    def finish_run(self, run_id: str, result: RunResult, *, at: datetime) -> BaselineRecord | None:
+    def finish_run(
+        self, run_id: str, result: RunResult, *, at: datetime, lease: Lease | None = None
+    ) -> BaselineRecord | None:
         """Close a run with everything it found, in one transaction.
 
         Returns the baseline that the run is part of now. None where `result.baseline` is None, and also where another
         process opened or closed a baseline since this run was judged: the run is stored then, outside any baseline.
         """
         rows = observation_rows(run_id, result.observations)
-        with self._sessions.write() as session:
+        with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
+
+    @contextmanager
+    def _fenced(self, lease: Lease | None) -> Iterator[Session]:
+        """A writing transaction of a check's owner: nobody takes the check from it before it ends."""
+        with self._sessions.write() as session:
+            if lease is not None:
+                queue.hold(session, lease)
+            yield session
 
     def run(self, run_id: str) -> RunRecord:
         """Raises UsageError where there is no such run."""
@@ -168,12 +207,16 @@ class Store:
     def accept_baseline(
         self, endpoint_id: str, *, note: str, at: datetime, probe: ProbeKind | None = None, run_id: str | None = None
     ) -> list[BaselineRecord]:
-        """Make a run the new baseline of its probe; the old one closes. Raises UsageError where there is no such run.
+        """Make a run the new baseline of its probe; the old one closes, and alerts about the change are over. Raises
+        UsageError where there is no such run.
 
         `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe.
         """
         with self._sessions.write() as session:
-            return baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at)
+            accepted = baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at)
+            for baseline in accepted:
+                accept_change(session, endpoint_id, baseline.probe.value, note.strip(), at)
+            return accepted
 
     def reset_baseline(self, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
         """Close all active baselines of an endpoint, so that its next saved runs enrol; those that were closed."""

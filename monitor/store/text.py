@@ -15,6 +15,15 @@ def foreign_text(text: str | None, limit: int) -> str | None:
     return None if text is None else safe_text(without_secrets(text[: 4 * limit]))[:limit]
 
 
+def foreign_id(text: str | None, limit: int) -> str | None:
+    """An identifier that an endpoint gave, as `foreign_text`. What has spaces is none: an endpoint may repeat a private
+    prompt there, so that only a digest of it is kept, by which it is still told from others."""
+    name = foreign_text(text, limit)
+    if name is None or not any(character.isspace() for character in name):
+        return name
+    return f"sha256:{hashlib.sha256(name.encode()).hexdigest()[:16]}"[:limit]
+
+
 def without_secrets(text: str) -> str:
     """`text` with the keys that this process uses replaced: what an endpoint may repeat of them.
 

@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+from monitor.alerts.states import AlertState as AlertState
+from monitor.alerts.states import Severity as Severity
+
 
 class Trigger(StrEnum):
     """Who asked for a run."""
@@ -26,6 +29,56 @@ class RunStatus(StrEnum):
     @property
     def finished(self) -> bool:
         return self not in (RunStatus.QUEUED, RunStatus.LEASED, RunStatus.RUNNING)
+
+
+class DeliveryStatus(StrEnum):
+    """`failed`: every try was used up; `cancelled`: something newer said it all, or its channel is gone."""
+
+    PENDING = "pending"
+    LEASED = "leased"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def finished(self) -> bool:
+        return self not in (DeliveryStatus.PENDING, DeliveryStatus.LEASED)
+
+
+class ManagedBy(StrEnum):
+    """Who owns an object of the configuration: the file, or the API."""
+
+    FILE = "file"
+    API = "api"
+
+
+class ConfigKind(StrEnum):
+    """The kinds of objects a configuration holds, by the key of the file that lists them."""
+
+    DEFAULTS = "defaults"
+    MODEL = "model"
+    PROVIDER = "provider"
+    SCHEDULE = "schedule"
+    RULE = "rule"
+    CHANNEL = "channel"
+    ROUTE = "route"
+    MAINTENANCE = "maintenance"
+    RETENTION = "retention"
+
+
+class Bucket(StrEnum):
+    """The width of a rollup: an hour or a day, in UTC."""
+
+    HOUR = "hour"
+    DAY = "day"
+
+
+class Role(StrEnum):
+    """What a user may do: look; run, acknowledge and silence; everything."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
 
 
 class BaselineStatus(StrEnum):

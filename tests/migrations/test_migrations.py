@@ -14,27 +14,40 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, NullPool, create_engine, inspect, text
 
 import migrations
-from monitor.errors import UsageError
-from monitor.store import Store
+from monitor.errors import SchemaVersionError, UsageError
+from monitor.store import Enrol, Queue, RunResult, RunStatus, Store, Trigger
 from monitor.store.database import Database
 from monitor.store.schema import CURRENT, exclusive, migration
+from monitor.store.series import Series, Span, Step
 from monitor.store.tables import Table
-from tests.monitor.store.material import AT, finished_run, identity, sample, start
+from probes.plan import ProbeKind
+from tests.monitor.store.material import AT, finished_run, identity, later, result, sample, start
+from tests.servers import POSTGRESQL
 
 MIGRATIONS = Path(str(migrations.__file__)).parent
 REVISIONS = [script.revision for script in ScriptDirectory.from_config(CURRENT.alembic_config()).walk_revisions()]
 
 
-def migrate(path: Path, revision: str) -> None:
-    database = Database.named(path)
+def migrate(path_or_url: Path | str, revision: str) -> None:
+    database = Database.named(path_or_url)
     config = CURRENT.alembic_config()
     with exclusive(database), migration(database) as connection:
         config.attributes["connection"] = connection
-        step = command.downgrade if revision == "base" else command.upgrade
+        step = command.upgrade if revision == "head" else command.downgrade
         step(config, revision)
+
+
+def connect(url: str) -> Connection:
+    return create_engine(url, poolclass=NullPool).connect()
+
+
+def row_counts(url: str) -> dict[str, int]:
+    with connect(url) as connection:
+        names = [name for name in inspect(connection).get_table_names() if name != "alembic_version"]
+        return {name: connection.scalar(text(f"SELECT count(*) FROM {name}")) or 0 for name in names}
 
 
 def definitions(path: Path) -> dict[str, str]:
@@ -55,11 +68,10 @@ def test_there_is_one_head_and_the_program_knows_it() -> None:
     assert scripts.get_bases() == [REVISIONS[-1]]
 
 
-def test_the_migrations_lead_to_the_tables_of_the_program(tmp_path: Path) -> None:
-    path = tmp_path / "monitor.db"
-    migrate(path, "head")
+def test_the_migrations_lead_to_the_tables_of_the_program(database_url: str) -> None:
+    migrate(database_url, "head")
 
-    with create_engine(f"sqlite:///{path}").connect() as connection:
+    with connect(database_url) as connection:
         context = MigrationContext.configure(connection, opts={"target_metadata": Table.metadata})
         assert compare_metadata(context, Table.metadata) == []
 
@@ -93,6 +105,64 @@ def test_down_and_up_again_with_rows_in(tmp_path: Path) -> None:
     with Store.open(path, at=AT) as store:
         assert store.history() == []
     assert definitions(path) == before
+
+
+def test_the_first_schema_with_rows_in_reaches_the_head_and_its_checks_enter_the_queue(database_url: str) -> None:
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        for probe in (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING):
+            finished_run(store, endpoint.id, probe=probe, check_id="chk_1", outcome=result(baseline=Enrol()))
+        failed = RunResult(RunStatus.FAILED, "provider_unreachable")
+        finished_run(store, endpoint.id, later(5), check_id="chk_2", outcome=failed)
+        run_id = store.begin_run(start(endpoint.id, check_id="chk_3"), at=AT)
+        store.add_samples(run_id, [sample("a"), sample("b")], at=AT)
+        history = store.history()
+    migrate(database_url, "0001")
+    before = row_counts(database_url)
+    assert before["run"] == 4
+
+    migrate(database_url, "head")
+
+    after = row_counts(database_url)
+    assert {name: after[name] for name in before} == before
+    with Store.open(database_url, at=AT) as store:
+        assert store.history() == history
+        entries = {check_id: Queue(store.sessions).entry(check_id) for check_id in ("chk_1", "chk_2", "chk_3")}
+    assert after["endpoint_check"] == 3
+    assert [(entry.status, entry.error_code) for entry in entries.values()] == [
+        (RunStatus.SUCCEEDED, None),
+        (RunStatus.FAILED, "provider_unreachable"),
+        (RunStatus.RUNNING, None),
+    ]
+    first = entries["chk_1"]
+    assert (first.endpoint_id, first.trigger, first.idempotency_key) == (endpoint.id, Trigger.CLI, "cli:chk_1")
+    assert (first.slot_at, first.started_at, first.finished_at) == (AT, AT, later(0.5))
+
+
+def test_the_points_of_earlier_runs_are_rolled_up_as_later_ones_are(database_url: str) -> None:
+    span = Span(later(-10_000), later(10_000))
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        for minutes in (-800, -30, 0, 25, 90):
+            finished_run(store, endpoint.id, later(minutes))
+        before = [Series(store.sessions).series(endpoint.id, "logprobs.shift", span, step) for step in Step]
+
+    migrate(database_url, "0001")
+    migrate(database_url, "head")
+
+    with Store.open(database_url, at=AT) as store:
+        after = [Series(store.sessions).series(endpoint.id, "logprobs.shift", span, step) for step in Step]
+    assert [len(found.points) for found in before] == [5, 5, 4, 2]
+    assert after == before
+
+
+@POSTGRESQL
+def test_an_older_schema_on_a_server_is_left_to_its_operator(database_url: str) -> None:
+    migrate(database_url, "head")
+    migrate(database_url, "0001")
+
+    with pytest.raises(SchemaVersionError, match=f"has schema 0001; this program needs schema {CURRENT.revision}"):
+        Store.open(database_url, at=AT)
 
 
 def offline_sql(url: str) -> str:
@@ -135,12 +205,11 @@ def test_the_command_line_needs_a_database() -> None:
         command.upgrade(Config(Path(__file__).parents[2] / "alembic.ini"), "head")
 
 
-def test_the_command_line_upgrades_the_database_it_names(tmp_path: Path) -> None:
-    path = tmp_path / "monitor.db"
-    config = Config(Path(__file__).parents[2] / "alembic.ini", cmd_opts=Namespace(x=[f"database={path}"]))
+def test_the_command_line_upgrades_the_database_it_names(database_url: str) -> None:
+    config = Config(Path(__file__).parents[2] / "alembic.ini", cmd_opts=Namespace(x=[f"database={database_url}"]))
 
     command.upgrade(config, "head")
     command.check(config)
 
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(CURRENT.revision,)]
+    with connect(database_url) as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).all() == [(CURRENT.revision,)]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from monitor.drift.rule import Verdict
 from monitor.store.columns import BIG_KEY, word
 from monitor.store.tables.metadata import Table
-from monitor.store.vocabulary import BaselineRole, BaselineStatus, ChangeKind
+from monitor.store.vocabulary import BaselineRole, BaselineStatus, Bucket, ChangeKind
 from probes.plan import ProbeKind
 
 
@@ -96,6 +96,24 @@ class MetricPoint(Table):
     ci_low: Mapped[float | None]
     ci_high: Mapped[float | None]
     ci_level: Mapped[float | None]
+
+
+class MetricRollup(Table):
+    """The points of one metric within an hour or a day, added up: `points` of them from `n` samples, with the sum of
+    their values and of the squares: enough for a mean with its interval, and the extremes."""
+
+    __tablename__ = "metric_rollup"
+
+    endpoint_id: Mapped[str] = mapped_column(ForeignKey("endpoint.id"), primary_key=True)
+    metric: Mapped[str] = mapped_column(String(64), primary_key=True)
+    bucket: Mapped[Bucket] = mapped_column(word(Bucket, "bucket"), primary_key=True)
+    start: Mapped[datetime] = mapped_column(primary_key=True)
+    n: Mapped[int]
+    points: Mapped[int]
+    total: Mapped[float]
+    total_squares: Mapped[float]
+    least: Mapped[float]
+    most: Mapped[float]
 
 
 class ChangeEvent(Table):

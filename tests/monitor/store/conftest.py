@@ -1,4 +1,4 @@
-"""A real database in a file, opened."""
+"""A real database of either kind, opened. Where a test looks into the file itself, it is marked SQLITE."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from tests.monitor.store.material import AT, identity
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """The file of `database_url`, where that is a file."""
     return tmp_path / "monitor.db"
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store.open(path, at=AT) as opened:
+def store(database_url: str) -> Iterator[Store]:
+    with Store.open(database_url, at=AT) as opened:
         yield opened
 
 

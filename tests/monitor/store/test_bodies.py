@@ -74,6 +74,12 @@ def test_a_very_long_body_is_cut_and_its_length_told() -> None:
     assert found.answers[0].size == 2 * MAX_BODY_BYTES
 
 
+def test_a_key_where_a_long_body_is_cut_leaves_no_part_of_it(secret: str) -> None:
+    found = unpack(pack(sample("a", body=b"a" * (MAX_BODY_BYTES - 6) + secret.encode())))
+
+    assert found.answers[0].body.endswith(b"a[redac")
+
+
 @pytest.mark.parametrize("blob", [b"", b"nothing", zstandard.compress(b"[]"), zstandard.compress(b"{}")])
 def test_a_damaged_exchange_is_refused(blob: bytes) -> None:
     with pytest.raises(StorageError, match="stored exchange is damaged"):

@@ -12,6 +12,7 @@ from monitor.store import EndpointRecord, MetricPoint, Store
 from monitor.store.database import Database
 from monitor.store.session import Sessions
 from tests.monitor.store.material import AT, evidence, finished_run, identity, result, start
+from tests.servers import SQLITE
 
 
 def test_a_naive_time_is_refused(store: Store) -> None:
@@ -49,6 +50,7 @@ def test_a_value_that_is_no_json_is_refused(store: Store, endpoint: EndpointReco
         store.save_capabilities(endpoint.id, {"unsupported": frozenset({"seed"})})
 
 
+@SQLITE
 def test_a_word_outside_the_vocabulary_is_refused_by_the_database(path: Path, store: Store) -> None:
     store.ensure_endpoint(identity(), at=AT)
     finished_run(store, store.endpoints()[0].id)

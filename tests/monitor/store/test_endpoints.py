@@ -2,29 +2,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from monitor.errors import StorageError
 from monitor.store import ChangeKind, EndpointRecord, Store
-from monitor.store.database import Database
-from monitor.store.session import Sessions
 from monitor.store.tables import ChangeEvent
 from tests.monitor.store.material import AT, REFERENCE, finished_run, identity, later, result, start
 
 
 @pytest.fixture
-def changes(path: Path, store: Store) -> Callable[[], list[tuple[ChangeKind, str]]]:
+def changes(store: Store) -> Callable[[], list[tuple[ChangeKind, str]]]:
     def read() -> list[tuple[ChangeKind, str]]:
-        sessions = Sessions(Database.named(path))
-        with sessions.read() as session:
-            found = [
-                (event.kind, event.text) for event in session.scalars(select(ChangeEvent).order_by(ChangeEvent.id))
-            ]
-        sessions.close()
-        return found
+        with store.sessions.read() as session:
+            events = session.scalars(select(ChangeEvent).order_by(ChangeEvent.id))
+            return [(event.kind, event.text) for event in events]
 
     return read
 

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, event
 from monitor.errors import StorageError, UsageError
 from monitor.store import RunResult, RunStatus, Store
 from tests.monitor.store.material import AT, finished_run, identity, later, observation, result, sample, start
+from tests.servers import SQLITE
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,6 +90,7 @@ def test_a_read_only_database_can_be_read_and_says_so_when_written(path: Path) -
             store.ensure_endpoint(identity("other"), at=AT)
 
 
+@SQLITE
 def test_a_lock_held_beyond_the_timeout_is_told_and_its_end_is_waited_for(path: Path, store: Store) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -138,6 +140,7 @@ def refusal_to_finish(store: Store, run_id: str, large: RunResult) -> str:
     return str(raised.value)
 
 
+@SQLITE
 def test_a_run_that_cannot_be_finished_for_want_of_space_still_runs(path: Path, store: Store) -> None:
     endpoint = store.ensure_endpoint(identity(), at=AT)
     run_id = store.begin_run(start(endpoint.id), at=AT)

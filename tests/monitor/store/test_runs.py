@@ -82,7 +82,7 @@ def test_the_end_is_all_or_nothing(store: Store, endpoint: EndpointRecord) -> No
     run_id = store.begin_run(start(endpoint.id), at=AT)
     twice = replace(result(baseline=Enrol()), observations=[observation("a"), observation("a")])
 
-    with pytest.raises(StorageError, match="UNIQUE constraint failed: observation"):
+    with pytest.raises(StorageError, match=r"UNIQUE constraint failed: observation|UniqueViolation"):
         store.finish_run(run_id, twice, at=AT)
 
     assert store.run(run_id).status is RunStatus.RUNNING
@@ -131,16 +131,16 @@ def test_a_run_that_does_not_exist_is_named(store: Store) -> None:
         store.finish_run("run_none", result(), at=AT)
 
 
-def test_a_killed_run_is_marked_at_the_next_opening_and_keeps_its_samples(path: Path) -> None:
-    command = [sys.executable, "-m", "tests.monitor.store.writers", "stop_in_mid_run", str(path)]
+def test_a_killed_run_is_marked_at_the_next_opening_and_keeps_its_samples(database_url: str) -> None:
+    command = [sys.executable, "-m", "tests.monitor.store.writers", "stop_in_mid_run", database_url]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         run_id = child.stdout.readline().strip()
-        with Store.open(path, at=later(1)) as store:
+        with Store.open(database_url, at=later(1)) as store:
             assert store.run(run_id).status is RunStatus.RUNNING
         child.kill()
 
-    with Store.open(path, at=later(2)) as store:
+    with Store.open(database_url, at=later(2)) as store:
         run = store.run(run_id)
         assert (run.status, run.error_code, run.finished_at) == (RunStatus.FAILED, "abandoned", later(2))
         assert (run.n_ok, len(store.exchanges(run_id))) == (2, 2)
@@ -148,12 +148,12 @@ def test_a_killed_run_is_marked_at_the_next_opening_and_keeps_its_samples(path: 
 
 
 def test_a_run_older_than_the_limit_is_given_up_and_its_end_refused(
-    store: Store, endpoint: EndpointRecord, path: Path
+    store: Store, endpoint: EndpointRecord, database_url: str
 ) -> None:
     old = store.begin_run(start(endpoint.id), at=AT)
     young = store.begin_run(start(endpoint.id), at=later(10))
 
-    Store.open(path, at=later(30), abandoned_after=timedelta(minutes=25)).close()
+    Store.open(database_url, at=later(30), abandoned_after=timedelta(minutes=25)).close()
 
     assert store.run(old).status is RunStatus.FAILED
     assert store.run(young).status is RunStatus.RUNNING

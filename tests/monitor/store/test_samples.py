@@ -15,14 +15,13 @@ from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
 from monitor.store import EndpointRecord, RunStatus, Store
-from monitor.store.database import Database
 from monitor.store.samples import BODY_LIFETIME
-from monitor.store.session import Sessions
 from monitor.store.tables import Sample, SampleBody
 from probes.completion import Completion, Timings, Usage
 from probes.plan import Attempt, Outcome
 from probes.quirks import Disposition, Quirk
 from tests.monitor.store.material import AT, later, result, sample, start
+from tests.servers import SQLITE
 
 
 @pytest.fixture
@@ -31,11 +30,9 @@ def run_id(store: Store, endpoint: EndpointRecord) -> str:
 
 
 @pytest.fixture
-def session(path: Path, store: Store) -> Iterator[Session]:
-    sessions = Sessions(Database.named(path))
-    with sessions.read() as session:
+def session(store: Store) -> Iterator[Session]:
+    with store.sessions.read() as session:
         yield session
-    sessions.close()
 
 
 def test_a_sample_holds_the_facts_of_its_answer(
@@ -117,22 +114,22 @@ def test_a_finished_run_takes_no_more_samples(store: Store, run_id: str) -> None
         store.add_samples(run_id, [sample("a")], at=AT)
 
 
-def test_bodies_go_when_their_time_has_passed_and_samples_stay(
-    store: Store, path: Path, run_id: str, session: Session
-) -> None:
+def test_bodies_go_when_their_time_has_passed_and_samples_stay(store: Store, database_url: str, run_id: str) -> None:
     store.add_samples(run_id, [sample("a", body=b"\x00" * 10), sample("b")], at=AT)
     store.finish_run(run_id, result(), at=AT)
 
-    Store.open(path, at=AT + BODY_LIFETIME - timedelta(seconds=1)).close()
+    Store.open(database_url, at=AT + BODY_LIFETIME - timedelta(seconds=1)).close()
     assert len(store.exchanges(run_id)) == 2
-    Store.open(path, at=AT + BODY_LIFETIME).close()
+    Store.open(database_url, at=AT + BODY_LIFETIME).close()
 
     assert store.exchanges(run_id) == []
-    assert session.scalar(select(func.count()).select_from(SampleBody)) == 0
-    assert session.scalar(select(func.count()).select_from(Sample)) == 2
+    with store.sessions.read() as session:
+        assert session.scalar(select(func.count()).select_from(SampleBody)) == 0
+        assert session.scalar(select(func.count()).select_from(Sample)) == 2
     assert len(store.observations(run_id).observations) == 3
 
 
+@SQLITE
 def test_space_of_deleted_bodies_goes_back(store: Store, path: Path, run_id: str) -> None:
     store.add_samples(run_id, [sample(f"{n}", body=os.urandom(10_000)) for n in range(20)], at=AT)
     pages = count(path, "page_count")

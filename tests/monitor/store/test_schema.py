@@ -19,6 +19,7 @@ from tests.monitor.store.material import AT, finished_run, identity, sample, sta
 
 ROOT = Path(__file__).parents[3]
 
+NEXT_REVISION = f"{int(CURRENT.revision) + 1:04}"
 NEXT = '''
 """A next revision."""
 
@@ -28,8 +29,8 @@ import signal
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{revision}"
+down_revision = "{before}"
 
 
 def upgrade():
@@ -48,8 +49,9 @@ def next_schema(folder: Path, then: str = "pass") -> Schema:
     """This program's migrations and one more, as a later release would have them."""
     scripts = folder / "scripts"
     shutil.copytree(Path(str(migrations.__file__)).parent, scripts, dirs_exist_ok=True)
-    (scripts / "versions" / "0002_next.py").write_text(NEXT.format(then=then))
-    return Schema("0002", str(scripts))
+    text = NEXT.format(then=then, revision=NEXT_REVISION, before=CURRENT.revision)
+    (scripts / "versions" / f"{NEXT_REVISION}_next.py").write_text(text)
+    return Schema(NEXT_REVISION, str(scripts))
 
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:
@@ -101,11 +103,11 @@ def test_a_newer_schema_is_refused_and_both_revisions_are_named(filled: Path) ->
 def test_an_older_schema_is_upgraded_after_a_backup(filled: Path, tmp_path: Path) -> None:
     prepare(Database.named(filled), AT, next_schema(tmp_path))
 
-    assert rows(filled, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert rows(filled, "SELECT version_num FROM alembic_version") == [(NEXT_REVISION,)]
     assert rows(filled, "SELECT count(*), count(note) FROM run") == [(2, 0)]
     assert rows(filled, "SELECT count(*) FROM sample") == [(2,)]
     (backup,) = filled.parent.glob("*.bak")
-    assert backup.name == "monitor.db.0001.20261129T120000.000000Z.bak"
+    assert backup.name == f"monitor.db.{CURRENT.revision}.20261129T120000.000000Z.bak"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     with Store.open(backup, at=AT) as store:
         assert len(store.history()) == 2
@@ -134,7 +136,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(filled: Path, tmp_p
 def test_an_upgrade_that_loses_a_parent_is_undone(filled: Path, tmp_path: Path) -> None:
     careless = next_schema(tmp_path, then="op.execute('DELETE FROM endpoint')")
 
-    with pytest.raises(StorageError, match="was undone: 6 rows lost their parent"):
+    with pytest.raises(StorageError, match=r"was undone: \d+ rows lost their parent"):
         prepare(Database.named(filled), AT, careless)
 
     with Store.open(filled, at=AT) as store:
@@ -146,14 +148,15 @@ def test_an_upgrade_killed_half_way_is_undone_and_done_at_the_next_start(filled:
     upgrade = (
         "import sys; from datetime import UTC, datetime; from monitor.store.database import Database;"
         "from monitor.store.schema import Schema, prepare;"
-        "prepare(Database.named(sys.argv[1]), datetime.now(UTC), Schema('0002', sys.argv[2]))"
+        "prepare(Database.named(sys.argv[1]), datetime.now(UTC), Schema(sys.argv[2], sys.argv[3]))"
     )
 
-    ended = subprocess.run([sys.executable, "-c", upgrade, str(filled), deadly.scripts], cwd=ROOT, check=False)
+    command = [sys.executable, "-c", upgrade, str(filled), deadly.revision, deadly.scripts]
+    ended = subprocess.run(command, cwd=ROOT, check=False)
 
     assert ended.returncode == -9
-    assert rows(filled, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert rows(filled, "SELECT version_num FROM alembic_version") == [(CURRENT.revision,)]
     prepare(Database.named(filled), AT, next_schema(tmp_path))
-    assert rows(filled, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert rows(filled, "SELECT version_num FROM alembic_version") == [(NEXT_REVISION,)]
     assert rows(filled, "SELECT count(*) FROM run") == [(2,)]
     assert rows(filled, "PRAGMA integrity_check") == [("ok",)]

@@ -21,6 +21,12 @@ from tests.monitor.store.writers import write_runs
 
 
 @pytest.fixture
+def database_url(path: Path) -> str:
+    """What is tested here is how SQLite is spoken to."""
+    return str(path)
+
+
+@pytest.fixture
 def sessions(path: Path, store: Store) -> Iterator[Sessions]:
     opened = Sessions(Database.named(path))
     yield opened

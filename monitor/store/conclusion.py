@@ -1,0 +1,161 @@
+"""The end of a check in one transaction: its entry, its alerts, what channels hear of it, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from monitor.alerts.rule import AlertRule
+from monitor.alerts.signals import Failed, Verdicted
+from monitor.drift.rule import Verdict
+from monitor.fault_points import FaultPoint, fault_point
+from monitor.store import limits, queue, runs
+from monitor.store.alert_history import check_signals
+from monitor.store.alerts import apply_signals
+from monitor.store.entries import CheckRequest, Claimed
+from monitor.store.outbox import record_service_event
+from monitor.store.records import RunResult
+from monitor.store.tables import Alert, ChangeEvent, Endpoint, Run
+from monitor.store.vocabulary import AlertState, ChangeKind, RunStatus, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a check ended. `unfinished` are its runs that are still open, by id, and how they end. `ours`: it failed for
+    a reason on our side, which says nothing of the endpoint. `spent` is in millionths of a US dollar."""
+
+    status: RunStatus
+    verdict: Verdict | None = None
+    enrolled: bool = False
+    error_code: str | None = None
+    error: str | None = None
+    unfinished: Mapping[str, RunResult] = field(default_factory=dict)
+    ours: bool = False
+    spent: int = 0
+    done: int = 0
+    planned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bearings:
+    """What the configuration says of the endpoint at this moment. `confirm_within`: how long a check that confirms a
+    drift may wait for a worker; `confirm_options` are its options."""
+
+    labels: Mapping[str, str]
+    rules: Sequence[AlertRule]
+    maintenance: bool
+    confirm_within: timedelta
+    confirm_options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceNews:
+    """Something that channels may hear of, beside what every check tells."""
+
+    type: str
+    dedupe_key: str
+    data: Mapping[str, Any]
+
+
+def conclude(
+    session: Session, claimed: Claimed, ended: Ended, bearings: Bearings, news: Sequence[ServiceNews], at: datetime
+) -> str | None:
+    """End a check and all that follows from it; the id of the check that is to confirm its drift, if one is needed.
+
+    Raises LeaseLostError where the check is another's: nothing is written then.
+    """
+    lease, entry = claimed.lease, claimed.entry
+    queue.hold(session, lease)
+    # Two checks of one endpoint that end at once would wait for each other's alerts in a circle.
+    session.execute(select(Endpoint.id).where(Endpoint.id == entry.endpoint_id).with_for_update(key_share=True))
+    for run_id, result in ended.unfinished.items():
+        runs.finish(session, run_id, result, [], at)
+    queue.extend(session, lease, at, done=ended.done, planned=ended.planned)
+    queue.finish(
+        session,
+        lease,
+        status=ended.status,
+        verdict=ended.verdict,
+        enrolled=ended.enrolled,
+        error_code=ended.error_code,
+        error=ended.error,
+        at=at,
+    )
+    limits.settle(session, entry.id, ended.spent)
+    signals = [] if ended.ours else _signals(session, entry.id, maintenance=bearings.maintenance)
+    apply_signals(session, entry.endpoint_id, bearings.labels, signals, bearings.rules, at)
+    for one in (*_told(session, claimed, ended), *news):
+        record_service_event(
+            session,
+            one.type,
+            one.dedupe_key,
+            endpoint_id=entry.endpoint_id,
+            labels=bearings.labels,
+            data=one.data,
+            at=at,
+        )
+    confirming = _confirming(session, claimed, signals, bearings, at)
+    fault_point(FaultPoint.IN_CONCLUDE)
+    return confirming
+
+
+def _signals(session: Session, check_id: str, *, maintenance: bool) -> list[Verdicted | Failed]:
+    session.flush()
+    return [replace(signal, maintenance=maintenance) for signal in check_signals(session, check_id)]
+
+
+def _told(session: Session, claimed: Claimed, ended: Ended) -> list[ServiceNews]:
+    entry = claimed.entry
+    told = {
+        "check": entry.id,
+        "trigger": entry.trigger.value,
+        "status": ended.status.value,
+        "verdict": None if ended.verdict is None else ended.verdict.value,
+        "enrolled": ended.enrolled,
+        "error": ended.error_code,
+    }
+    news = [ServiceNews("run.finished", f"check:{entry.id}", told)]
+    changed = (
+        select(Run.served_fingerprint)
+        .join(ChangeEvent, ChangeEvent.at == Run.finished_at)
+        .where(
+            Run.check_id == entry.id,
+            ChangeEvent.endpoint_id == entry.endpoint_id,
+            ChangeEvent.kind == ChangeKind.FINGERPRINT,
+        )
+    )
+    for fingerprint in session.scalars(changed.limit(1)):
+        data = {"check": entry.id, "fingerprint": fingerprint}
+        news.append(ServiceNews("provider.fingerprint_changed", f"fingerprint:{entry.id}", data))
+    return news
+
+
+def _confirming(
+    session: Session, claimed: Claimed, signals: Sequence[Verdicted | Failed], bearings: Bearings, at: datetime
+) -> str | None:
+    """A drift that waits to be confirmed is asked about again at once; one that was proven is not."""
+    entry = claimed.entry
+    moved = [s.metric for s in signals if isinstance(s, Verdicted) and s.verdict is Verdict.DRIFT]
+    if entry.trigger is Trigger.CONFIRM or not moved:
+        return None
+    waiting = select(Alert.id).where(
+        Alert.endpoint_id == entry.endpoint_id, Alert.metric.in_(moved), Alert.state == AlertState.PENDING
+    )
+    if session.scalars(waiting.limit(1)).first() is None:
+        return None
+    request = CheckRequest(
+        f"confirm:{entry.id}",
+        entry.endpoint_id,
+        Trigger.CONFIRM,
+        at,
+        bearings.confirm_options,
+        confirms=entry.id,
+        deadline=at + bearings.confirm_within,
+    )
+    entered = queue.enqueue(session, [request], at)
+    return entered[0].id if entered else None

