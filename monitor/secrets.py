@@ -42,7 +42,7 @@ class SecretRef:
             raise ValueError("must be ${env:NAME} or ${file:PATH}: a key written into the file is refused")
         kind, name = match.groups()
         if kind == "file":
-            return cls("file", str(directory / Path(name).expanduser()))
+            return cls("file", str(directory / _expanded(name)))
         if _ENV_NAME.fullmatch(name) is None:
             raise ValueError("${env:NAME} needs the name of an environment variable: letters, digits and _")
         return cls("env", name)
@@ -86,6 +86,15 @@ class SecretRef:
 
     def __str__(self) -> str:
         return f"${{{self.kind}:{self.name}}}"
+
+
+def _expanded(name: str) -> Path:
+    if not name.isprintable():
+        raise ValueError("${file:PATH} holds a character that no path holds")
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise ValueError("${file:PATH} names a home directory that is not known") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
-"""What the environment says: where the configuration file and the data directory are."""
+"""What the environment says: where the configuration, the data and the other servers are."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from platformdirs import user_data_path
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from monitor.datadir import DataDir
 from monitor.errors import UsageError
 
 PREFIX = "MONITOR_"
@@ -18,7 +20,7 @@ def _default_data_dir() -> Path:
 
 
 class Settings(BaseSettings):
-    """`MONITOR_CONFIG`, `MONITOR_DATA_DIR` and `MONITOR_DEBUG`; an empty variable counts as unset."""
+    """The `MONITOR_*` variables; an empty one counts as unset."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True
@@ -27,6 +29,32 @@ class Settings(BaseSettings):
     config: Path = Path("providers.yaml")
     data_dir: Path = Field(default_factory=_default_data_dir)
     debug: bool = False
+    secret_key: SecretStr | None = None
+    secret_key_file: Path | None = None
+    database_url: SecretStr | None = None
+    broker_url: SecretStr | None = None
+    reference_url: str | None = None
+    reference_token: SecretStr | None = None
+    log_format: Literal["text", "json"] = "text"
+    lease_seconds: float = Field(default=60.0, gt=0.0)
+    tick_seconds: float = Field(default=10.0, gt=0.0)
+    sweep_seconds: float = Field(default=15.0, gt=0.0)
+    canary_seconds: float = Field(default=60.0, gt=0.0)
+    canary_hosts: str = ""
+
+    @property
+    def database(self) -> Path | str:
+        """What `Store.open` takes: the URL, or the file in the data directory."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return DataDir(self.data_dir).database_path
+
+    @property
+    def broker(self) -> str:
+        """The broker's URL: the one given, or the socket in the data directory."""
+        if self.broker_url is not None:
+            return self.broker_url.get_secret_value()
+        return f"redis+socket://{self.data_dir / 'broker.sock'}"
 
     @field_validator("config", "data_dir")
     @classmethod

@@ -1,4 +1,4 @@
-"""`monitor config`: write a first configuration file, and check the one there is."""
+"""`monitor config`: write a first configuration file, check the one there is, and apply it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from monitor.cli.lazy import LazyEntry, LazyGroup
 from monitor.cli.output import print_json, print_message, print_table
 from monitor.config import Config, inspect_config
 from monitor.config.example import EXAMPLE
+from monitor.config.json_schema import json_schema
 from monitor.config.presence import hints, missing_references, secrets_of
 from monitor.config.problems import report
 from monitor.errors import ConfigError, UsageError
@@ -19,20 +21,37 @@ from monitor.redaction import redact_known
 from monitor.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monitor.config import Problem
 
 SCHEMA = "monitor.config_check/1"
 
-app = typer.Typer(no_args_is_help=True, help="Write and check the configuration file.")
+
+class Commands(LazyGroup):
+    """The first three need no database, and so do not load what talks to one."""
+
+    entries = (
+        LazyEntry("init", f"{__name__}:init", "Write a commented configuration file to begin with."),
+        LazyEntry("check", f"{__name__}:check", "Check the file, and that what it refers to is there."),
+        LazyEntry("schema", f"{__name__}:schema", "Print the JSON Schema of the file."),
+        LazyEntry("diff", "monitor.cli.config_objects:diff", "Show what `apply` would change."),
+        LazyEntry("apply", "monitor.cli.config_objects:apply", "Make the file the configuration that counts."),
+        LazyEntry("export", "monitor.cli.config_objects:export", "Print the stored configuration as one file."),
+    )
 
 
-@app.command()
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Write, check and apply the configuration file.")
+
+
 def init(
     file: Annotated[Path | None, typer.Argument(help="Default: MONITOR_CONFIG, else ./providers.yaml.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a commented configuration file that works with a local `reference-engine serve`."""
     path = file or load_settings().config
+    if not path.name:
+        raise UsageError(f"{path} is a folder.", remedy="Name a file in it.")
     try:
         _write(path, EXAMPLE, os.replace if force else os.link)
     except FileExistsError:
@@ -44,7 +63,6 @@ def init(
     print_message(f"Wrote {path}. Next: `monitor config check`, then `monitor probe --provider x`.")
 
 
-@app.command()
 def check(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False) -> None:
     """Check the configuration file, and that the keys and files it refers to are there."""
     path = load_settings().config
@@ -64,7 +82,12 @@ def check(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON d
     _print_summary(inspected.config)
 
 
-def _write(path: Path, text: str, publish: Any) -> None:
+def schema() -> None:
+    """Print the JSON Schema of the configuration file."""
+    typer.echo(json_schema(), nl=False)
+
+
+def _write(path: Path, text: str, publish: Callable[[Path, Path], None]) -> None:
     """Write beside `path`, then `publish` (link: only where nothing is; replace: whatever is there)."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -14,14 +15,20 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http", "https")
 
+# The one query that is taken, which Azure wants. It is shown and stored: what looks like a key is none.
+_API_VERSION = re.compile(r"api-version=[a-z0-9.-]{1,24}")
+
 
 def check_base_url(url: str) -> str:
     """The URL without a slash at its end. Raises ValueError without the URL, which may hold a password."""
-    parts = _split(url)
+    parts = split_url(url)
     if "@" in parts.netloc:
         raise ValueError("holds a user name or password; remove them and use api_key: ${env:NAME}")
-    if "?" in url or "#" in url:
-        raise ValueError("must have no query and no fragment; parameters go into headers or extra_body")
+    if "#" in url or ("?" in url and not _API_VERSION.fullmatch(parts.query)):
+        raise ValueError(
+            "must have no fragment and no query but an api-version, such as ?api-version=2024-10-21; "
+            "parameters go into headers or extra_body"
+        )
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise ValueError("must be http(s)://HOST/PATH, such as https://api.example.com/v1")
     if parts.path.rstrip("/").endswith("/completions"):
@@ -44,7 +51,8 @@ def base_url_hint(url: str) -> str | None:
     return "has no path; most OpenAI-compatible servers answer under /v1"
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
+    """Raises ValueError for what no client should ask, without the URL."""
     # urlsplit removes line breaks silently, and browsers and servers differ on backslashes.
     if not (url.isascii() and url.isprintable()) or " " in url or "\\" in url:
         raise ValueError("holds a character that a URL cannot hold")

@@ -73,6 +73,11 @@ class EndpointConfig:
         )
 
     @property
+    def matching_labels(self) -> dict[str, str]:
+        """What a `match` sees of it: its own labels, and provider and model by their slugs."""
+        return {**self.labels, "provider": self.provider, "model": self.model}
+
+    @property
     def digest(self) -> str:
         """SHA-256 over all settings, references unresolved: equal as long as the configuration says the same."""
         return hashlib.sha256(json.dumps(to_jsonable_python(self), sort_keys=True).encode()).hexdigest()

@@ -32,5 +32,17 @@ providers:
   #   api_key: ${env:ACME_API_KEY}
   #   limits: { rpm: 60, max_concurrency: 4 }
   #   models:
-  #     - { model: smol, name: acme/smol }
+  #     - { model: smol, name: acme/smol, labels: { tier: prod } }
+
+# What the service does by itself; `monitor up` starts it.
+# defaults: { every: 15m, daily_budget_usd: 2 }
+# schedules:
+#   - { id: nightly, match: { tier: prod }, cron: "0 3 * * *", tz: Europe/Berlin, n: 200 }
+# channels:
+#   - { id: ops, url: "${env:OPS_HOOK}", secret: "${env:OPS_HOOK_SECRET}" }
+# routes:
+#   - { id: urgent, match: { severity: critical }, to: [ops] }
+# maintenance:
+#   - { id: sundays, match: { provider: acme }, rrule: "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2", duration: 2h }
+# retention: { bodies: 14d, samples: 90d }
 """

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 
 from monitor.config.document import Document, DocumentError, parse_document
 from monitor.config.endpoint import EndpointConfig, resolve_endpoint
+from monitor.config.matching import matches
 from monitor.config.problems import KeyPath, Problem, report
 from monitor.config.rules import broken_rules
+from monitor.config.scheduling import default_schedule, with_defaults
 from monitor.config.schema import ConfigFile, Provider, known_keys
 from monitor.config.suggestion import suggestion
 from monitor.errors import ConfigError, UsageError
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
+
+    from monitor.config.service import Schedule
 
 MAX_FILE_BYTES = 1_000_000
 
@@ -49,10 +53,33 @@ class Config:
             if provider.slug == slug:
                 return provider
         known = [provider.slug for provider in self.file.providers]
+        if not known:
+            raise UsageError(
+                f"{self.path} has no provider '{slug}', nor any other.",
+                remedy="Add it to the file's providers; `monitor config init FILE` writes an example.",
+            )
         raise UsageError(
             f"{self.path} has no provider '{slug}'; {suggestion(slug, known)}",
             remedy="`monitor providers list` shows them all.",
         )
+
+    def all_endpoints(self) -> list[EndpointConfig]:
+        """The endpoints of every provider that is enabled, in the file's order: what the service checks."""
+        return [found for entry in self.file.providers if entry.enabled for found in self.endpoints(entry.slug)]
+
+    def schedule_of(self, endpoint: EndpointConfig) -> Schedule:
+        """The first schedule that matches, jitter and catch_up from the defaults where it sets none; else one that the
+        defaults make, with the id "default"."""
+        labels = endpoint.matching_labels
+        for schedule in self.file.schedules:
+            if matches(schedule.match, labels):
+                return with_defaults(schedule, self.file.defaults)
+        return default_schedule(self.file.defaults)
+
+    def daily_budget_microusd(self, provider: str) -> int | None:
+        """What a provider may cost in one day (UTC); None: no limit."""
+        budget = self.provider(provider).daily_budget_usd or self.file.defaults.daily_budget_usd
+        return None if budget is None else round(budget * 1_000_000)
 
     def endpoints(self, provider: str, model: str | None = None) -> list[EndpointConfig]:
         """The endpoints of one provider in the file's order, or those of one of its models; at least one.
@@ -98,6 +125,11 @@ def inspect_config(path: Path) -> Inspected:
         return Inspected(None, error.problems)
     if document.data is None:
         return Inspected(None, (Problem(None, "", "is empty; `monitor config init` writes a first one"),))
+    return inspect_document(document, path)
+
+
+def inspect_document(document: Document, path: Path) -> Inspected:
+    """Check a document that stands in `path`, from whose folder relative paths count."""
     if not isinstance(document.data, dict):
         return Inspected(None, (Problem(1, "", "must be a mapping that begins with version: 1"),))
     file, problems = _validate(document, path)

@@ -8,48 +8,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from monitor.config.base_url import check_base_url, forbidden_base_url
-from monitor.config.problems import KeyPath
+from monitor.config.places import Finding, Place, PlainSection, mapping, places, repeated
+from monitor.config.service_rules import broken_service_rules
 from monitor.config.suggestion import suggestion
 from monitor.secrets import is_secret_name
-
-Finding = tuple[KeyPath, str]
-Section = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A section and where it stands."""
-
-    section: Section
-    path: KeyPath
 
 
 def broken_rules(document: object) -> Iterator[Finding]:
     """Each broken rule: the key it is about, and a sentence about it."""
     if not isinstance(document, Mapping):
         return
-    models = document.get("models")
-    models = models if isinstance(models, Mapping) else {}
+    models = mapping(document.get("models"))
     for slug, model in models.items():
         if isinstance(model, Mapping) and isinstance(model.get("reference"), Mapping):
             yield from _reference(Place(model["reference"], ("models", slug, "reference")))
-    providers = list(_sections(document.get("providers"), ("providers",)))
-    yield from _unique(providers, "slug")
+    providers = list(places(document.get("providers"), ("providers",)))
+    yield from repeated(providers, "slug")
     for provider in providers:
         yield from _address(provider)
         yield from _headers(provider)
         yield from _served_models(provider, models)
-
-
-def _sections(value: object, path: KeyPath) -> Iterator[Place]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            if isinstance(item, Mapping):
-                yield Place(item, (*path, index))
+    yield from broken_service_rules(document)
 
 
 def _reference(place: Place) -> Iterator[Finding]:
@@ -58,17 +39,6 @@ def _reference(place: Place) -> Iterator[Finding]:
         yield place.path, "needs weights or tokenizer; remove it to monitor without a reference"
     elif weights is None and "allowed_profiles" in place.section:
         yield (*place.path, "allowed_profiles"), "needs weights: a tokenizer alone has no numerics"
-
-
-def _unique(places: list[Place], key: str) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for place in places:
-        value = place.section.get(key)
-        if not isinstance(value, str):
-            continue
-        if value in seen:
-            yield (*place.path, key), f"'{value}' is taken by an earlier entry; {key}s must differ"
-        seen.add(value)
 
 
 def _address(provider: Place) -> Iterator[Finding]:
@@ -103,8 +73,8 @@ def _headers(provider: Place) -> Iterator[Finding]:
         yield (*provider.path, "api_key"), "is sent as the Authorization header, which headers sets as well; keep one"
 
 
-def _served_models(provider: Place, models: Section) -> Iterator[Finding]:
-    entries = list(_sections(provider.section.get("models"), (*provider.path, "models")))
+def _served_models(provider: Place, models: PlainSection) -> Iterator[Finding]:
+    entries = list(places(provider.section.get("models"), (*provider.path, "models")))
     seen: set[str] = set()
     for entry in entries:
         identity = json.dumps([entry.section.get(key) for key in ("model", "name", "routing")], sort_keys=True)
@@ -116,7 +86,7 @@ def _served_models(provider: Place, models: Section) -> Iterator[Finding]:
     yield from _routing(provider, [provider, *entries])
 
 
-def _known_model(entry: Place, models: Section) -> Iterator[Finding]:
+def _known_model(entry: Place, models: PlainSection) -> Iterator[Finding]:
     slug = entry.section.get("model")
     if not isinstance(slug, str):
         return

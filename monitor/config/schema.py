@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from monitor.config.section import Section
+from monitor.config.service import CatchUp, Channel, Maintenance, Retention, Route, Rule, Schedule
+from monitor.config.times import Duration, LongDuration, Part
 from monitor.config.values import (
     EMPTY_FOR_NULL,
+    EMPTY_LIST_FOR_NULL,
     NON_EMPTY,
     BaseUrl,
     Concurrency,
     ConfigPath,
-    Duration,
     ExtraBody,
     Header,
     HeaderName,
@@ -23,18 +26,13 @@ from monitor.config.values import (
     SecretReference,
     Slug,
     Text,
+    Usd,
     UsdPerMillionTokens,
     Version,
     Weights,
 )
 
 Api = Literal["openai_chat"]
-
-
-class Section(BaseModel):
-    """`strict`, because a config file has types of its own: 'rpm: "60"' is a typo, not a number."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
 class Defaults(Section):
@@ -44,6 +42,10 @@ class Defaults(Section):
     idle_timeout: Duration = 30.0
     max_concurrency: Concurrency = 4
     rpm: RequestsPerMinute | None = None
+    every: LongDuration = 900.0
+    jitter: Part = 0.2
+    catch_up: CatchUp = "skip"
+    daily_budget_usd: Usd | None = None
 
 
 class Reference(Section):
@@ -98,8 +100,11 @@ class ServedModel(Section):
 
 
 class Provider(Section):
+    """`enabled: false` takes it off every schedule; it may still be probed by hand, and its history stays."""
+
     slug: Slug
     name: Text | None = None
+    enabled: bool = True
     api: Api = "openai_chat"
     base_url: BaseUrl
     allow_private: bool = False
@@ -107,17 +112,26 @@ class Provider(Section):
     headers: dict[HeaderName, Header] = Field(default_factory=dict)
     extra_body: ExtraBody = Field(default_factory=dict)
     routing: Routing | None = None
-    limits: Annotated[Limits, EMPTY_FOR_NULL] = Limits()
+    limits: Annotated[Limits, *EMPTY_FOR_NULL] = Limits()
     timeout: Duration | None = None
     idle_timeout: Duration | None = None
+    daily_budget_usd: Usd | None = None
     models: Annotated[tuple[ServedModel, ...], *NON_EMPTY]
 
 
 class ConfigFile(Section):
+    """The whole file. A service starts with next to nothing in it, and gets more through its API."""
+
     version: Version
-    defaults: Annotated[Defaults, EMPTY_FOR_NULL] = Defaults()
-    models: dict[ModelSlug, Annotated[Model, EMPTY_FOR_NULL]]
-    providers: Annotated[tuple[Provider, ...], *NON_EMPTY]
+    defaults: Annotated[Defaults, *EMPTY_FOR_NULL] = Defaults()
+    models: Annotated[dict[ModelSlug, Annotated[Model, *EMPTY_FOR_NULL]], *EMPTY_FOR_NULL] = Field(default_factory=dict)
+    providers: Annotated[tuple[Provider, ...], *EMPTY_LIST_FOR_NULL] = ()
+    schedules: Annotated[tuple[Schedule, ...], *EMPTY_LIST_FOR_NULL] = ()
+    rules: Annotated[tuple[Rule, ...], *EMPTY_LIST_FOR_NULL] = ()
+    channels: Annotated[tuple[Channel, ...], *EMPTY_LIST_FOR_NULL] = ()
+    routes: Annotated[tuple[Route, ...], *EMPTY_LIST_FOR_NULL] = ()
+    maintenance: Annotated[tuple[Maintenance, ...], *EMPTY_LIST_FOR_NULL] = ()
+    retention: Annotated[Retention, *EMPTY_FOR_NULL] = Retention()
 
 
 def known_keys(path: tuple[str | int, ...]) -> list[str]:

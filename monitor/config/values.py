@@ -12,25 +12,39 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from monitor.config.base_url import check_base_url
+from monitor.config.private_url import PrivateUrl
 from monitor.config.suggestion import suggestion
 from monitor.secrets import HeaderValue, SecretRef
 from reference_engine.profile import PROFILES
 
 BUNDLED: Literal["bundled"] = "bundled"
-MAX_SECONDS = 86_400.0
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _MODEL_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 CLIENT_HEADERS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "te", "transfer-encoding"}
 )
+
+# What a channel may be told of.
+EVENTS = (
+    "alert.firing", "alert.resolved", "alert.acknowledged", "alert.flapping", "run.finished",
+    "provider.fingerprint_changed", "budget.exhausted", "monitor.degraded",
+)  # fmt: skip
 
 # What a probe asks for is what its judge counts on.
 PROBE_KEYS = frozenset(
@@ -43,19 +57,6 @@ PROBE_KEYS = frozenset(
 
 # Fewer than for headers: many true parameters, such as skip_special_tokens, have "token" in their names.
 BODY_SECRETS = frozenset({"authorization", "apikey", "accesstoken", "authtoken", "token", "password", "secret"})
-
-
-def parse_duration(value: object) -> float:
-    """Seconds: a number, or text such as "500ms", "60s", "2m", "1h"."""
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        seconds = float(match[1]) * _UNITS[match[2]]
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
-    else:
-        raise ValueError('must be a number of seconds or a duration such as "60s" or "2m"')
-    if not 0 < seconds <= MAX_SECONDS:
-        raise ValueError("must be more than 0 and at most a day")
-    return seconds
 
 
 def _text(value: object) -> str:
@@ -88,6 +89,10 @@ def _parse_secret_ref(value: object, info: ValidationInfo) -> SecretRef:
 
 def _parse_header_value(value: object, info: ValidationInfo) -> HeaderValue:
     return HeaderValue.parse(_text(value), _directory(info))
+
+
+def _parse_private_url(value: object, info: ValidationInfo) -> PrivateUrl:
+    return PrivateUrl.parse(_text(value), _directory(info))
 
 
 def _check_header_name(name: str) -> str:
@@ -143,10 +148,26 @@ def _empty_for_null(value: object) -> object:
     return {} if value is None else value
 
 
+def _empty_list_for_null(value: object) -> object:
+    return [] if value is None else value
+
+
 def _refuse_empty(value: object) -> object:
     if value == []:
         raise ValueError("must not be empty")
     return value
+
+
+def _check_matchers(matchers: dict[str, str]) -> dict[str, str]:
+    if any(not name.strip() for name in matchers):
+        raise ValueError("must name labels, such as { tier: prod }")
+    return matchers
+
+
+def _check_event(name: str) -> str:
+    if name not in EVENTS:
+        raise ValueError(f"'{name[:40]}' is not an event; {suggestion(name, EVENTS)}")
+    return name
 
 
 def _check_version(value: object) -> int:
@@ -168,27 +189,45 @@ def _check_model_slug(slug: str) -> str:
     return slug
 
 
+def _pattern(expression: re.Pattern[str]) -> JsonSchemaValue:
+    return {"type": "string", "pattern": f"^{expression.pattern}$"}
+
+
+class _OrNull:
+    """Says in the JSON Schema that null is taken as well."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [handler(schema), {"type": "null"}]}
+
+
 # A section of which every line is commented out reads as null.
-EMPTY_FOR_NULL = BeforeValidator(_empty_for_null)
+EMPTY_FOR_NULL = (BeforeValidator(_empty_for_null), _OrNull())
+EMPTY_LIST_FOR_NULL = (Field(strict=False), BeforeValidator(_empty_list_for_null), _OrNull())
 
 # YAML has lists only, so the tuple itself is lax; its items stay strict.
-NON_EMPTY = (Field(strict=False), BeforeValidator(_refuse_empty))
+NON_EMPTY = (Field(strict=False, min_length=1), BeforeValidator(_refuse_empty))
 
-Version = Annotated[int, PlainValidator(_check_version)]
-Slug = Annotated[str, AfterValidator(_check_slug)]
-ModelSlug = Annotated[str, AfterValidator(_check_model_slug)]
-Text = Annotated[str, BeforeValidator(_text)]
-Duration = Annotated[float, BeforeValidator(parse_duration)]
+_REFERENCE_SCHEMA = {"type": "string", "pattern": r"^\s*\$\{(env|file):[^{}]+\}\s*$"}
+_TEXT_SCHEMA = {"type": "string", "minLength": 1}
+
+Version = Annotated[int, PlainValidator(_check_version), WithJsonSchema({"const": 1})]
+Slug = Annotated[str, AfterValidator(_check_slug), WithJsonSchema(_pattern(_SLUG))]
+ModelSlug = Annotated[str, AfterValidator(_check_model_slug), WithJsonSchema(_pattern(_MODEL_SLUG))]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]
 RequestsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 Concurrency = Annotated[int, Field(gt=0, le=1_000)]
+Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 UsdPerMillionTokens = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Weights = Annotated[Path | Literal["bundled"], PlainValidator(_parse_weights)]
-ConfigPath = Annotated[Path, PlainValidator(_parse_path)]
-SecretReference = Annotated[SecretRef, PlainValidator(_parse_secret_ref)]
+Weights = Annotated[Path | Literal["bundled"], PlainValidator(_parse_weights), WithJsonSchema(_TEXT_SCHEMA)]
+ConfigPath = Annotated[Path, PlainValidator(_parse_path), WithJsonSchema(_TEXT_SCHEMA)]
+SecretReference = Annotated[SecretRef, PlainValidator(_parse_secret_ref), WithJsonSchema(_REFERENCE_SCHEMA)]
+ChannelUrl = Annotated[PrivateUrl, PlainValidator(_parse_private_url), WithJsonSchema(_TEXT_SCHEMA)]
 HeaderName = Annotated[str, AfterValidator(_check_header_name)]
-Header = Annotated[HeaderValue, PlainValidator(_parse_header_value)]
+Header = Annotated[HeaderValue, PlainValidator(_parse_header_value), WithJsonSchema(_TEXT_SCHEMA)]
 BaseUrl = Annotated[str, AfterValidator(check_base_url)]
 ExtraBody = Annotated[dict[str, Any], AfterValidator(_check_extra_body)]
-ProfileName = Annotated[str, AfterValidator(_check_profile)]
+ProfileName = Annotated[str, AfterValidator(_check_profile), WithJsonSchema({"enum": list(PROFILES)})]
 ProfileNames = Annotated[tuple[ProfileName, ...], *NON_EMPTY]
 Names = Annotated[tuple[Text, ...], *NON_EMPTY]
+Matchers = Annotated[dict[str, Text], AfterValidator(_check_matchers)]
+EventName = Annotated[str, AfterValidator(_check_event), WithJsonSchema({"enum": list(EVENTS)})]

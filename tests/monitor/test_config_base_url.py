@@ -26,8 +26,10 @@ providers:
     [
         (f"https://user:{CANARY}@api.acme.ai/v1", "holds a user name or password"),
         ("https://canary@api.acme.ai/v1", "holds a user name or password"),
-        ("https://api.acme.ai/v1?key=canary", "no query and no fragment"),
-        ("https://api.acme.ai/v1#canary", "no query and no fragment"),
+        ("https://api.acme.ai/v1?key=canary", "no query but an api-version"),
+        ("https://api.acme.ai/v1?api-version=2024-10-21&key=canary", "no query but an api-version"),
+        ("https://api.acme.ai/v1?api-version=sk-canary-0123456789abcdef", "no query but an api-version"),
+        ("https://api.acme.ai/v1#canary", "no fragment"),
         ("ftp://canary/v1", "must be http(s)://HOST/PATH"),
         ("canary/v1", "must be http(s)://HOST/PATH"),
         ("https:///canary", "must be http(s)://HOST/PATH"),
@@ -68,3 +70,13 @@ def test_private_addresses_and_http_are_for_those_who_ask(tmp_path: Path, url: s
     path.write_text(TEXT.replace("URL", url).replace("PRIVATE", "true"))
 
     assert load_config(path).endpoints("acme")[0].base_url == url.rstrip("/")
+
+
+def test_an_api_version_stays_with_the_url(tmp_path: Path) -> None:
+    url = "https://acme.openai.azure.com/openai/deployments/lark?api-version=2024-12-01-preview"
+    path = tmp_path / "providers.yaml"
+    path.write_text(TEXT.replace("URL", url).replace("PRIVATE", "false"))
+
+    target = load_config(path).endpoints("acme")[0].target()
+
+    assert target.url("/v1/chat/completions") == url.replace("?", "/chat/completions?")

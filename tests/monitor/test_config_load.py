@@ -79,9 +79,18 @@ def test_the_example_works_as_it_stands(tmp_path: Path) -> None:
 
 def test_the_example_is_still_valid_with_its_hosted_provider(tmp_path: Path) -> None:
     start = EXAMPLE.index("  # - slug: acme")
-    uncommented = EXAMPLE[:start] + EXAMPLE[start:].replace("  # ", "  ")
+    end = EXAMPLE.index("# What the service")
+    uncommented = EXAMPLE[:start] + EXAMPLE[start:end].replace("  # ", "  ")
 
     assert [provider.slug for provider in load(tmp_path, uncommented).file.providers] == ["x", "acme"]
+
+
+def test_the_example_is_still_valid_with_its_service(tmp_path: Path) -> None:
+    start = EXAMPLE.index("# defaults:")
+    config = load(tmp_path, EXAMPLE[:start] + EXAMPLE[start:].replace("# ", ""))
+
+    assert config.daily_budget_microusd("x") == 2_000_000
+    assert [route.to for route in config.file.routes] == [("ops",)]
 
 
 @pytest.mark.parametrize("model", ["{}", "null", "", "{ hf: org/name }", "{ reference: null }"])
@@ -110,7 +119,9 @@ def test_durations_are_seconds_or_carry_a_unit(tmp_path: Path, written: str, sec
     assert config.endpoints("acme")[0].timeout == seconds
 
 
-@pytest.mark.parametrize("written", ["60 seconds", "1d", "-1", "0", "0s", "25h", "true", "[]", ".inf", ".nan", "''"])
+@pytest.mark.parametrize(
+    "written", ["60 seconds", "2d", "1y", "-1", "0", "0s", "25h", "true", "[]", ".inf", ".nan", "''"]
+)
 def test_other_durations_are_refused(tmp_path: Path, written: str) -> None:
     ((line, key, message),) = problems_of(tmp_path, provider_with(f"timeout: {written}"))
 
@@ -121,7 +132,7 @@ def test_other_durations_are_refused(tmp_path: Path, written: str) -> None:
 # Each row: the line that is added to a good provider (line 6), the problem's key, and what is said of it.
 BAD_PROVIDER_LINES = [
     ("api_kye: ${env:X}", "providers[0].api_kye", "unknown key; did you mean 'api_key'?"),
-    ("every: 15m", "providers[0].every", "unknown key; known: slug, name, api, base_url, allow_private, api_key,"),
+    ("every: 15m", "providers[0].every", "unknown key; known: slug, name, enabled, api, base_url, allow_private,"),
     ("api: openai_chta", "providers[0].api", "'openai_chta' is not known; must be 'openai_chat'"),
     ("api: 1", "providers[0].api", "1 is not known; must be 'openai_chat'"),
     ("api_key: sk-abcdefghijklmnop", "providers[0].api_key", "must be ${env:NAME} or ${file:PATH}"),
@@ -182,7 +193,7 @@ BAD_FILES = [
     ("version: 1", "version: true", 1, "version", "must be 1"),
     ("version: 1", "version: 1.0", 1, "version", "must be 1"),
     ("version: 1", "# none", 1, "version", "is required and missing"),
-    ("models:\n", "modles:\n", 1, "models", "is required and missing"),
+    ("models:\n", "modles:\n", 2, "modles", "unknown key; did you mean 'models'?"),
     ("weights:", "weigths:", 3, f"{REFERENCE}.weigths", "did you mean 'weights'?"),
     ("weights: bundled", "weights: 3", 3, f"{REFERENCE}.weights", "must be text"),
     ("bf16", "bf61", 3, f"{REFERENCE}.allowed_profiles[1]", "'bf61' is not a profile; did you mean 'bf16'?"),
@@ -367,6 +378,16 @@ def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
         load(tmp_path, provider_with()).provider("acem")
 
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("rest", ["", "providers:", "providers: []\nmodels:\nschedules:"])
+def test_a_file_need_not_name_any_provider(tmp_path: Path, rest: str) -> None:
+    config = load(tmp_path, f"version: 1\n{rest}\n")
+
+    assert config.all_endpoints() == []
+    with pytest.raises(UsageError, match="has no provider 'x', nor any other") as caught:
+        config.provider("x")
+    assert "providers" in caught.value.remedy
 
 
 def test_an_unknown_model_gets_a_suggestion(tmp_path: Path) -> None:

@@ -17,7 +17,16 @@ from monitor.config.rules import broken_rules
 
 GOOD: dict[str, Any] = {
     "version": 1,
-    "defaults": {"timeout": "60s", "max_concurrency": 4, "rpm": 60, "idle_timeout": 30},
+    "defaults": {
+        "timeout": "60s",
+        "max_concurrency": 4,
+        "rpm": 60,
+        "idle_timeout": 30,
+        "every": "1h",
+        "jitter": "10%",
+        "catch_up": "once",
+        "daily_budget_usd": 1.5,
+    },
     "models": {
         "smol": {"hf": "a/b", "reference": {"weights": "bundled", "allowed_profiles": ["fp32", "bf16"]}},
         "bare": None,
@@ -47,10 +56,36 @@ GOOD: dict[str, Any] = {
             ],
         }
     ],
+    "schedules": [
+        {"id": "a", "match": {"tier": "prod"}, "every": "15m", "jitter": 0.1, "probes": ["logprobs"], "n": 40},
+        {"id": "b", "cron": "0 3 * * 1-5", "tz": "Europe/Berlin", "catch_up": "once", "deadline": "2h"},
+    ],
+    "rules": [{"id": "r", "match": {"probe": "log*"}, "severity": "info", "clear_for": 5, "enabled": False}],
+    "channels": [
+        {"id": "ops", "url": "https://hooks.example.com/x", "secret": "${env:S}", "previous_secret": "${file:s}"},
+        {"id": "mail", "kind": "apprise", "url": "${env:MAIL}", "per_minute": 5, "events": ["alert.firing"]},
+        {"id": "wall", "url": "http://10.0.0.7/x", "format": "slack", "allow_private": True},
+    ],
+    "routes": [
+        {"id": "r", "match": {}, "to": ["ops", "mail"], "group_by": ["provider"], "group_wait": 5, "repeat": "1d"},
+    ],
+    "maintenance": [
+        {"id": "m", "match": {"provider": "x"}, "rrule": "FREQ=WEEKLY;BYDAY=SU", "tz": "UTC", "duration": "2h"},
+        {"id": "n", "starts": "2026-12-01T02:00", "duration": "1w"},
+    ],
+    "retention": {"bodies": "14d", "samples": "90d", "rollups_hour": "400d", "deliveries": "30d"},
 }
 
+WORDS = st.sampled_from(
+    ["FREQ=DAILY;COUNT=0", "FREQ=YEARLY;BYMONTH=13", "0 0 31 2 *", "../UTC", "2026-13-01T00:00", "1e9d", "%"]
+)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab$:{}[]/?@ .-é\u0085\n", max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text("ab$:{}[]/?@ .-é\u0085\n*;=%0", max_size=8)
+    | WORDS,
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["slug", "model", "a", "", "é"]), inner)
     ),

@@ -26,9 +26,9 @@ providers:
 """
 
 
-def load(tmp_path: Path) -> Config:
+def load(tmp_path: Path, text: str = TEXT) -> Config:
     path = tmp_path / "providers.yaml"
-    path.write_text(TEXT)
+    path.write_text(text)
     return load_config(path)
 
 
@@ -63,3 +63,9 @@ def test_a_base_url_without_a_path_is_hinted_at(tmp_path: Path) -> None:
 
     assert (hint.line, hint.key) == (7, "providers[0].base_url")
     assert "/v1" in hint.message
+
+
+def test_a_path_too_long_for_any_file_is_missing(tmp_path: Path) -> None:
+    config = load(tmp_path, TEXT.replace("a.gguf", "a" * 300))
+
+    assert missing_references(config, {})[0].message == f"there is no file or folder {tmp_path / ('a' * 300)}"

@@ -55,6 +55,15 @@ def test_a_name_that_no_variable_has_is_refused() -> None:
         SecretRef.parse("${env:MY-KEY}")
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("${file:~nobody-of-this-name/key}", "home directory that is not known"), ("${file:a\0b}", "no path holds")],
+)
+def test_a_file_that_cannot_be_named_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        SecretRef.parse(text)
+
+
 def test_it_resolves_a_variable() -> None:
     secret = SecretRef.parse("${env:KEY}").resolve({"KEY": f" {CANARY}\n"})
 

@@ -70,6 +70,13 @@ def test_init_into_a_folder_that_is_not_there_says_so(monitor: Monitor) -> None:
     assert "no/such/folder.yaml cannot be written: No such file or directory." in ran.err
 
 
+@pytest.mark.parametrize("file", [".", "/"])
+def test_init_into_what_is_no_file_name_says_so(monitor: Monitor, file: str) -> None:
+    ran = monitor("config", "init", file)
+
+    assert (ran.code, ran.err) == (2, f"error[usage]: {file} is a folder.\nName a file in it.\n")
+
+
 def test_init_on_a_full_disk_leaves_the_old_file(monitor: Monitor, folder: Path) -> None:
     (folder / "providers.yaml").write_text("mine")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
