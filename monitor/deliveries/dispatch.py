@@ -1,0 +1,169 @@
+"""The way of a notice: from the outbox into groups, from groups into deliveries, from deliveries to receivers.
+
+Each method does what is due at `now` and returns; the worker calls them again and again. Doing one twice, or in two
+processes at once, changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from monitor.alerts.events import EventKind
+from monitor.deliveries.attempt import Tried
+from monitor.deliveries.destination import format_of, resolve_destination
+from monitor.deliveries.facts import AlertFacts
+from monitor.deliveries.formats import Body, render
+from monitor.deliveries.group import Decision, Group, Hold, Member, Timing, decide
+from monitor.deliveries.notice import Notice, NoticeType, Reason
+from monitor.deliveries.retry import next_step
+from monitor.deliveries.routes import Routes, Target
+from monitor.deliveries.sender import send
+from monitor.errors import MonitorError
+from monitor.store.deliveries import Deliveries
+from monitor.store.delivery_records import AlertStep, ClaimedDelivery, DeliveryEntry, EventStep, GroupId
+
+AT_ONCE = 500
+
+Holds = Callable[[AlertFacts, datetime], frozenset[Hold]]
+Send = Callable[..., Tried]
+
+# Steps that are told as they are, beside what the group says of the alert.
+_AT_ONCE = {
+    EventKind.ACKED.value: (NoticeType.ACKNOWLEDGED, Reason.ACKNOWLEDGED),
+    EventKind.FLAPPING.value: (NoticeType.FLAPPING, Reason.FLAPPING),
+    EventKind.CALM.value: (NoticeType.FLAPPING, Reason.FLAPPING),
+}
+
+_TYPES = frozenset(kind.value for kind in NoticeType)
+_OVER = (Reason.ALL_RESOLVED, Reason.NEW_RESOLVED)
+
+_log = logging.getLogger(__name__)
+
+
+def own_holds(alert: AlertFacts, at: datetime) -> frozenset[Hold]:  # noqa: ARG001 - the signature of all holds
+    """What the alert itself says holds its notices back."""
+    held = {Hold.ACKED: alert.acked, Hold.FLAPPING: alert.flapping}
+    return frozenset(hold for hold, holds in held.items() if holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What a try came to; `next_id` is the delivery that waited behind this one and may go now."""
+
+    tried: Tried
+    entry: DeliveryEntry
+    next_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """`holds` says what keeps an alert from being told; `external_url` is where people find the service."""
+
+    deliveries: Deliveries
+    routes: Routes
+    holds: Holds = own_holds
+    external_url: str = ""
+    send: Send = send
+
+    def fan_out(self, now: datetime) -> list[str]:
+        """Put what happened into the groups of the channels it concerns; deliveries that were made at once."""
+        made: list[str] = []
+        for step in self.deliveries.alert_steps(AT_ONCE):
+            targets = self._targets(step)
+            made += self.deliveries.fan_out_alert(step, targets, self._at_once(step, targets), self._write, now)
+        for event in self.deliveries.event_steps(AT_ONCE):
+            made += self.deliveries.fan_out_event(event, self._of_event(event), self._write, now)
+        return made
+
+    def flush_due(self, now: datetime) -> list[str]:
+        """Decide the groups that are due, and sum up what is old news; the deliveries that were made."""
+        made = [self._flush(group_id, now) for group_id in self.deliveries.due_groups(now, AT_ONCE)]
+        for channel, group_key in self.deliveries.stale_lines(now):
+            if channel in self.routes.channels:
+                made.append(self.deliveries.fold(channel, group_key, self._write, now))
+        return [delivery_id for delivery_id in made if delivery_id is not None]
+
+    def due(self, now: datetime) -> list[str]:
+        """The deliveries that may be sent now."""
+        return self.deliveries.due(now)
+
+    def deliver(self, delivery_id: str, owner: str, now: datetime) -> Delivered | None:
+        """Try once; None where there is nothing to do: sent already, being sent, or not its turn."""
+        channel = self.routes.channels.get(self.deliveries.channel_of(delivery_id) or "")
+        if channel is None:
+            self.deliveries.cancel([delivery_id], "its channel is gone", now)
+            return None
+        claimed = self.deliveries.claim(delivery_id, owner, now, per_minute=channel.per_minute)
+        if claimed is None:
+            return None
+        tried = self._tried(claimed, now)
+        ended = now + timedelta(milliseconds=tried.milliseconds)
+        step = next_step(delivery_id, claimed.attempt, tried.http_status, tried.retry_after, ended)
+        self.deliveries.finish_try(claimed, tried, step, ended)
+        if not tried.ok:
+            _log.warning("delivery %s to channel %s, try %d: %s", delivery_id, channel.id, claimed.attempt, tried)
+        return Delivered(tried, claimed.entry, self.deliveries.following(claimed.entry) if tried.ok else None)
+
+    def _tried(self, claimed: ClaimedDelivery, now: datetime) -> Tried:
+        channel = self.routes.channels[claimed.entry.channel]
+        try:
+            destination = resolve_destination(channel)
+        except MonitorError as error:
+            return Tried(error=error.message)
+        return self.send(destination, claimed.entry.id, Body(claimed.body, claimed.content_type), now)
+
+    def _targets(self, step: AlertStep) -> list[Target]:
+        return self.routes.targets(step.alert.labels, step.alert.severity)
+
+    def _at_once(self, step: AlertStep, targets: Sequence[Target]) -> list[Notice]:
+        if step.kind not in _AT_ONCE:
+            return []
+        kind, reason = _AT_ONCE[step.kind]
+        return [
+            Notice(kind, reason, step.at, target.channel, target.group_key, (step.alert,), target.labels)
+            for target in targets
+            if self.routes.hears(target.channel, kind)
+        ]
+
+    def _of_event(self, event: EventStep) -> list[Notice]:
+        if event.type not in _TYPES:
+            return []
+        kind = NoticeType(event.type)
+        key = f"{event.type}:{event.labels.get('endpoint', '')}"
+        return [
+            Notice(kind, Reason.EVENT, event.at, channel, key, labels=event.labels, data=event.data)
+            for channel in self.routes.listeners(kind, event.labels)
+        ]
+
+    def _flush(self, group_id: GroupId, now: datetime) -> str | None:
+        timing = self.routes.timing(group_id.route)
+        if timing is None or group_id.channel not in self.routes.channels:
+            self.deliveries.drop_group(group_id)
+            return None
+
+        def choose(group: Group, alerts: Sequence[AlertFacts]) -> Decision:
+            return self._choose(group, alerts, timing, now)
+
+        def notice_of(reason: Reason, alerts: Sequence[AlertFacts], labels: Mapping[str, str]) -> Notice | None:
+            kind = NoticeType.RESOLVED if reason in _OVER else NoticeType.FIRING
+            if not self.routes.hears(group_id.channel, kind):
+                return None
+            ordered = most_urgent_first(alerts)
+            return Notice(kind, reason, now, group_id.channel, group_id.group_key, ordered, labels)
+
+        return self.deliveries.flush(group_id, choose, notice_of, self._write, now)
+
+    def _choose(self, group: Group, alerts: Sequence[AlertFacts], timing: Timing, now: datetime) -> Decision:
+        members = [Member(alert, own_holds(alert, now) | self.holds(alert, now)) for alert in alerts]
+        return decide(group, members, timing, now)
+
+    def _write(self, notice: Notice) -> Body:
+        return render(replace(notice, external_url=self.external_url), format_of(self.routes.channels[notice.channel]))
+
+
+def most_urgent_first(alerts: Sequence[AlertFacts]) -> tuple[AlertFacts, ...]:
+    """In the order in which they are kept when there is no room for all."""
+    return tuple(sorted(alerts, key=lambda alert: (alert.resolved, -alert.severity.rank, alert.id)))
