@@ -1,0 +1,30 @@
+"""The API over SQLite, over either database, and over a PostgreSQL that the test may stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monitor.store import EndpointRecord, Store
+from tests.monitor.api.served import Api, api_over
+from tests.monitor.store.material import AT, identity
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    with Store.open(tmp_path / "monitor.db", at=AT) as store:
+        yield api_over(store)
+
+
+@pytest.fixture
+def each_api(database_url: str) -> Iterator[Api]:
+    """Once over SQLite, once over PostgreSQL."""
+    with Store.open(database_url, at=AT) as store:
+        yield api_over(store)
+
+
+@pytest.fixture
+def endpoint(api: Api) -> EndpointRecord:
+    return api.store.ensure_endpoint(identity(), at=AT)
