@@ -128,17 +128,21 @@ class VerdictDocument(_Document):
     started_at: datetime
     finished_at: datetime
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     def to_json(self) -> str:
         return self.model_dump_json(by_alias=True, indent=2)
+
+
+def fails(verdict: Verdict, fail_on: FailOn) -> bool:
+    return verdict in {"drift": {Verdict.DRIFT}, "suspect": {Verdict.DRIFT, Verdict.SUSPECT}, "never": set()}[fail_on]
 
 
 def exit_code(document: VerdictDocument, fail_on: FailOn) -> int:
     """0 pass, 3 drift (with `suspect` also suspect), 4 inconclusive; a run that only enrols passes."""
     if fail_on == "never":
         return 0
-    if document.verdict is Verdict.DRIFT or (document.verdict is Verdict.SUSPECT and fail_on == "suspect"):
+    if fails(document.verdict, fail_on):
         return 3
     if document.verdict in (Verdict.OK, Verdict.SUSPECT) or (document.enrolled and not document.partial):
         return 0

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from monitor import clock
-from monitor.store import BaselineRecord, Exchange, RunRecord, Store
+from monitor.store import BaselineRecord, CheckEntry, Exchange, Queue, RunRecord, Store
 from tests.endpoints.server import Received
 
 KEY = "canary-key-5b1e0f6d"
@@ -88,7 +88,13 @@ class Installation:
         inherited = {name: value for name, value in os.environ.items() if name not in chosen}
         return {**inherited, **{name: value for name, value in chosen.items() if value is not None}}
 
-    def run(self, *words: str, before: Callable[[], None] | None = None, **variables: str | None) -> Ran:
+    def run(
+        self,
+        *words: str,
+        before: Callable[[], None] | None = None,
+        hangs_after_s: float = HANGS_AFTER_S,
+        **variables: str | None,
+    ) -> Ran:
         """`before` runs in the new process, before the command does: the place for resource limits."""
         done = subprocess.run(
             [sys.executable, "-m", "monitor", *words],
@@ -97,7 +103,7 @@ class Installation:
             preexec_fn=before,
             capture_output=True,
             text=True,
-            timeout=HANGS_AFTER_S,
+            timeout=hangs_after_s,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
@@ -124,6 +130,12 @@ class Installation:
         """Every run of the provider, newest check first."""
         with self.store() as store:
             return [part.run for check in store.history(provider="x") for part in check.runs]
+
+    def entries(self) -> list[CheckEntry]:
+        """Every check of the provider as the queue knows it, newest first."""
+        with self.store() as store:
+            queue = Queue(store.sessions)
+            return [queue.entry(check.check_id) for check in store.history(provider="x")]
 
     def baselines(self) -> list[BaselineRecord]:
         with self.store() as store:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from monitor.check.brake import Brake
 from monitor.check.options import Progress
-from monitor.check.plans import cost_usd
 from monitor.config import Prices
+from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.client import Client
 from probes.errors import ProbeError
+from probes.pace import Turns
 from probes.plan import Plan, ProbeKind, Sample
 from probes.target import Target
 
@@ -53,20 +55,35 @@ class Limits:
     max_cost: float | None
     prices: Prices | None
 
+    def reached(self, spent: Tokens) -> bool:
+        usd = spent.usd(self.prices)
+        return usd is not None and self.max_cost is not None and usd >= self.max_cost
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a check is asked: within which limits, at whose pace (None: this check's own), and until who stops it."""
+
+    limits: Limits
+    pace: Turns | None = None
+    brake: Brake = field(default_factory=Brake)
+
 
 def ask(
     target: Target,
     known: Mapping[str, Any],
     plans: Sequence[Plan],
-    limits: Limits,
+    manner: Manner,
     *,
+    before: Mapping[ProbeKind, Sequence[Sample]],
     keep: Callable[[ProbeKind, Sample], None],
     progress: Progress,
 ) -> Asked:
-    """Send the plans one after the other. `keep` is called with each sample as it is done."""
-    asked = Asked(Capabilities.from_dict(known))
+    """Send the plans one after the other. `before` are samples that are there already, which count as spent; `keep` is
+    called with each new one as it is done. Raises what the brake was pulled for."""
+    asked = Asked(Capabilities.from_dict(known), {kind: list(samples) for kind, samples in before.items()})
     try:
-        asyncio.run(_ask(target, plans, limits, asked, keep, progress))
+        asyncio.run(_ask(target, plans, manner, asked, keep, progress))
     except KeyboardInterrupt as interrupt:
         asked.stop, asked.error = Stop.INTERRUPTED, interrupt
     except TimeoutError:
@@ -81,35 +98,30 @@ def ask(
 async def _ask(
     target: Target,
     plans: Sequence[Plan],
-    limits: Limits,
+    manner: Manner,
     asked: Asked,
     keep: Callable[[ProbeKind, Sample], None],
     progress: Progress,
 ) -> None:
-    async with asyncio.timeout(limits.timeout), Client(target, asked.capabilities) as client:
-        for plan in plans:
-            done = asked.samples.setdefault(plan.probe, [])
+    limits = manner.limits
+    spent = Tokens.of(asked.all_samples)
+    with manner.brake.on_this_task():
+        async with (
+            asyncio.timeout(limits.timeout),
+            Client(target, asked.capabilities, pace=manner.pace) as client,
+        ):
+            for plan in plans:
+                done = asked.samples.setdefault(plan.probe, [])
 
-            def on_sample(sample: Sample, done: list[Sample] = done, probe: ProbeKind = plan.probe) -> None:
-                done.append(sample)
-                keep(probe, sample)
-                progress.step(f"asking: {probe.value}")
-                asked.capabilities = client.capabilities
-                if _spent(asked.all_samples, limits.prices) >= (limits.max_cost or float("inf")):
-                    raise _BudgetReachedError
+                def on_sample(sample: Sample, done: list[Sample] = done, probe: ProbeKind = plan.probe) -> None:
+                    nonlocal spent
+                    spent += Tokens.of([sample])
+                    done.append(sample)
+                    keep(probe, sample)
+                    progress.step(f"asking: {probe.value}")
+                    asked.capabilities = client.capabilities
+                    if limits.reached(spent):
+                        raise _BudgetReachedError
 
-            await client.send(plan, on_sample=on_sample)
-
-
-def _spent(samples: Sequence[Sample], prices: Prices | None) -> float:
-    tokens_in, tokens_out = token_counts(samples)
-    return cost_usd(tokens_in, tokens_out, prices) or 0.0
-
-
-def token_counts(samples: Sequence[Sample]) -> tuple[int, int]:
-    """Prompt and completion tokens by the endpoint's own usage."""
-    usages = [s.completion.usage for s in samples if s.completion is not None and s.completion.usage is not None]
-    return (
-        sum(usage.prompt_tokens or 0 for usage in usages),
-        sum(usage.completion_tokens or 0 for usage in usages),
-    )
+                if plan.items:
+                    await client.send(plan, on_sample=on_sample)

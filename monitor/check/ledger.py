@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from monitor import clock
-from monitor.check.ask import token_counts
-from monitor.config import EndpointConfig
+from monitor.check.resume import rebuilt, remaining
+from monitor.config import EndpointConfig, Prices
+from monitor.drift.rule import Verdict
+from monitor.fault_points import FaultPoint, fault_point
 from monitor.store import (
     BaselineRecord,
     BaselineRole,
     BaselineStatus,
+    CheckRequest,
+    Claimed,
     EndpointIdentity,
     EndpointRecord,
+    EvidenceRecord,
+    Queue,
     ReferenceIdentity,
+    ResumedRun,
     RunObservations,
     RunResult,
     RunStart,
     RunStatus,
     Store,
     Trigger,
-    new_id,
+    queue,
 )
+from monitor.store.process import this_process
+from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
 
-# Samples wait in memory until there are this many, so that a killed process loses few and the disk is left alone.
+# A command's samples wait in memory until there are this many, so that the disk is left alone.
 _BATCH = 10
+# What a worker was answered is stored before it asks on, so that a killed one loses no more than is in flight.
+_AT_ONCE = 1
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
 MOST_BASELINE_RUNS = 5
 
@@ -47,39 +60,66 @@ class Past:
         return self.baseline is not None and len(self.baseline.runs) < MOST_BASELINE_RUNS
 
 
-class Ledger:
-    """One check's place in the store. Without a store nothing is kept, and what is there is only read."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run was found to be, and its place in the baseline."""
 
-    def __init__(self, store: Store | None, record: EndpointRecord | None, *, writes: bool) -> None:
+    evidence: tuple[EvidenceRecord, ...]
+    role: BaselineRole | None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run at its start: what is to be asked, and the samples that an earlier attempt of the check was answered."""
+
+    to_ask: Plan
+    samples: list[Sample] = field(default_factory=list)
+
+
+class Ledger:
+    """One check's place in the store. Without a store nothing is kept, and what is there is only read.
+
+    Everything is written under the check's lease: LeaseLostError where the check is another's by now.
+    """
+
+    def __init__(
+        self, store: Store | None, record: EndpointRecord | None, claimed: Claimed | None, *, batch: int = _BATCH
+    ) -> None:
         self._store = store
         self._record = record
-        self._writes = writes and store is not None
-        self._check_id = new_id("chk", clock.now())
+        self._claimed = claimed
+        self._batch = batch
         self._runs: dict[ProbeKind, _OpenRun] = {}
 
     @classmethod
     def saving(cls, database: Path, endpoint: EndpointConfig) -> Ledger:
         store = Store.open(database, at=clock.now())
-        try:
-            record = store.ensure_endpoint(_identity(endpoint), at=clock.now())
-        except BaseException:
-            store.close()
-            raise
-        return cls(store, record, writes=True)
+        with _closed_on_failure(store):
+            record = store.ensure_endpoint(identity_of(endpoint), at=clock.now())
+            return cls(store, record, _entered(store, record))
+
+    @classmethod
+    def leased(cls, store: Store, record: EndpointRecord, claimed: Claimed) -> Ledger:
+        """A worker's, over a store that stays open: a check that may have been begun by another one."""
+        return cls(store, record, claimed, batch=_AT_ONCE)
 
     @classmethod
     def reading(cls, database: Path, endpoint: EndpointConfig) -> Ledger:
-        """Uses the baseline and what is known of the endpoint, if there is a database, and writes nothing."""
-        if not database.exists():
-            return cls(None, None, writes=False)
+        """Uses the baseline and what is known of the endpoint, and adds nothing."""
         store = Store.open(database, at=clock.now())
-        wanted = _identity(endpoint)
-        found = [
-            record
-            for record in store.endpoints(provider=wanted.provider_slug, model=wanted.model_slug)
-            if record.served_name == wanted.served_name and dict(record.routing) == dict(wanted.routing)
-        ]
-        return cls(store, found[0] if found else None, writes=False)
+        wanted = identity_of(endpoint)
+        with _closed_on_failure(store):
+            found = [
+                record
+                for record in store.endpoints(provider=wanted.provider_slug, model=wanted.model_slug)
+                if record.served_name == wanted.served_name and dict(record.routing) == dict(wanted.routing)
+            ]
+            return cls(store, found[0] if found else None, None)
+
+    @classmethod
+    def empty(cls) -> Ledger:
+        """No past, and no place to write."""
+        return cls(None, None, None)
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +132,27 @@ class Ledger:
 
     @property
     def writes(self) -> bool:
-        return self._writes
+        return self._claimed is not None
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the check repeats another one, and so says nothing of what the endpoint should be."""
+        return self._claimed is not None and self._claimed.entry.confirms is not None
+
+    @property
+    def done(self) -> int:
+        """Samples that are stored."""
+        return sum(run.stored for run in self._runs.copy().values())
+
+    @property
+    def planned(self) -> int:
+        """Samples that are wanted."""
+        return sum(run.planned for run in self._runs.copy().values())
+
+    @property
+    def spent_microusd(self) -> int:
+        """What all answers cost, those of earlier attempts included, as far as prices are known."""
+        return sum(run.tokens.microusd(run.prices) or 0 for run in self._runs.values())
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -114,75 +174,168 @@ class Ledger:
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None
-    ) -> None:
-        if not self._writes or self._store is None or self._record is None:
-            return
+    ) -> Begun:
+        """Enter a run, or go on with the one that an earlier attempt of the check began."""
+        if self._store is None or self._claimed is None:
+            return Begun(plan)
+        entry, lease = self._claimed.entry, self._claimed.lease
+        if lease.attempt > 1:
+            earlier = self._store.resume_run(entry.id, entry.endpoint_id, plan.probe, lease=lease)
+            if earlier is not None:
+                return self._go_on(plan, earlier, endpoint.prices)
         start = RunStart(
-            endpoint_id=self._record.id,
-            check_id=self._check_id,
+            endpoint_id=entry.endpoint_id,
+            check_id=entry.id,
             probe=plan.probe,
             suite_sha256=plan.suite_sha256,
             suite_version=plan.suite_version,
-            trigger=Trigger.CLI,
+            trigger=entry.trigger,
             config_digest=endpoint.digest,
             code_version=code_version,
             planned=len(plan.items),
             reference=reference,
         )
-        self._runs[plan.probe] = _OpenRun(self._store.begin_run(start, at=clock.now()))
+        run_id = self._store.begin_run(start, at=clock.now(), lease=lease)
+        self._runs[plan.probe] = _OpenRun(run_id, endpoint.prices, len(plan.items))
+        fault_point(FaultPoint.AFTER_BEGIN_RUN)
+        return Begun(plan)
+
+    def _go_on(self, plan: Plan, earlier: ResumedRun, prices: Prices | None) -> Begun:
+        finished = earlier.run.status.finished
+        samples = rebuilt(plan, earlier.samples)
+        self._runs[plan.probe] = _OpenRun(
+            earlier.run.id,
+            prices,
+            len(plan.items),
+            stored=len(earlier.samples),
+            tokens=Tokens.of(samples),
+            finished=finished,
+        )
+        return Begun(replace(plan, items=()) if finished else remaining(plan, earlier.samples), samples)
 
     def keep(self, probe: ProbeKind, sample: Sample) -> None:
         run = self._runs.get(probe)
         if run is not None:
             run.waiting.append(sample)
-            tokens_in, tokens_out = token_counts([sample])
-            run.tokens_in += tokens_in
-            run.tokens_out += tokens_out
-            if len(run.waiting) >= _BATCH:
+            run.tokens += Tokens.of([sample])
+            if len(run.waiting) >= self._batch:
                 self._flush(run)
+                fault_point(FaultPoint.AFTER_SAMPLE)
 
     def flush(self) -> None:
+        """Store the samples that wait."""
         for run in self._runs.values():
             self._flush(run)
 
     def save_capabilities(self, capabilities: Capabilities) -> None:
-        if self._writes and self._store is not None and self._record is not None:
+        if self.writes and self._store is not None and self._record is not None:
             self._store.save_capabilities(self._record.id, capabilities.to_dict())
 
     def finish(self, probe: ProbeKind, result: RunResult) -> BaselineRole | None:
         """Close a run; how it stands in the baseline now, None if it does not."""
         run = self._runs.get(probe)
-        if run is None or self._store is None:
+        if run is None or self._store is None or self._claimed is None:
             return None
         self._flush(run)
-        baseline = self._store.finish_run(run.run_id, result, at=clock.now())
+        baseline = self._store.finish_run(run.run_id, result, at=clock.now(), lease=self._claimed.lease)
         run.finished = True
-        roles = {} if baseline is None else {member.run_id: member.role for member in baseline.runs}
-        return roles.get(run.run_id)
+        fault_point(FaultPoint.AFTER_FINISH_RUN)
+        return _role(baseline, run.run_id)
+
+    def found_before(self, probe: ProbeKind) -> Found | None:
+        """What an earlier attempt found, where it finished the run; it is not judged again."""
+        run = self._runs.get(probe)
+        if run is None or not run.finished or self._store is None or self._record is None:
+            return None
+        baseline = self._store.active_baseline(self._record.id, probe)
+        return Found(self._store.evidence(run.run_id), _role(baseline, run.run_id))
+
+    def unfinished(self, status: RunStatus, error_code: str) -> dict[str, RunResult]:
+        """How the runs that are still open end, by their ids."""
+        return {
+            run.run_id: run_result(status, error_code, run.tokens, run.prices)
+            for run in self._runs.values()
+            if not run.finished
+        }
 
     def abandon(self, status: RunStatus, error_code: str) -> None:
-        """Close every run that is still open, with the samples that came and what they cost."""
+        """Close every run that is still open, with the samples that came and what they cost, then the check."""
         for probe, run in self._runs.items():
             if not run.finished:
-                result = RunResult(status, error_code, tokens_in=run.tokens_in, tokens_out=run.tokens_out)
-                self.finish(probe, result)
+                self.finish(probe, run_result(status, error_code, run.tokens, run.prices))
+        self.conclude(status, error_code=error_code)
+
+    def conclude(
+        self,
+        status: RunStatus,
+        *,
+        verdict: Verdict | None = None,
+        enrolled: bool = False,
+        error_code: str | None = None,
+    ) -> None:
+        """Close the check itself, once all its runs are closed."""
+        if self._store is None or self._claimed is None:
+            return
+        lease, now = self._claimed.lease, clock.now()
+        with self._store.sessions.write() as session:
+            queue.extend(session, lease, now, done=self.done, planned=self.planned)
+            queue.finish(
+                session, lease, status=status, verdict=verdict, enrolled=enrolled, error_code=error_code, at=now
+            )
 
     def _flush(self, run: _OpenRun) -> None:
-        if run.waiting and self._store is not None:
-            self._store.add_samples(run.run_id, run.waiting, at=clock.now())
+        if run.waiting and self._store is not None and self._claimed is not None:
+            self._store.add_samples(run.run_id, run.waiting, at=clock.now(), lease=self._claimed.lease)
+            run.stored += len(run.waiting)
             run.waiting = []
 
 
-@dataclass
+@dataclass(slots=True)
 class _OpenRun:
+    """A run that was begun; `waiting` are its samples that are not stored yet."""
+
     run_id: str
+    prices: Prices | None
+    planned: int
+    stored: int = 0
     waiting: list[Sample] = field(default_factory=list)
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
     finished: bool = False
 
 
-def _identity(endpoint: EndpointConfig) -> EndpointIdentity:
+def run_result(status: RunStatus, error_code: str | None, tokens: Tokens, prices: Prices | None) -> RunResult:
+    """How a run ended and what it cost, before anything that was found."""
+    return RunResult(
+        status,
+        error_code,
+        tokens_in=tokens.prompt,
+        tokens_out=tokens.completion,
+        cost_microusd=tokens.microusd(prices),
+    )
+
+
+def _role(baseline: BaselineRecord | None, run_id: str) -> BaselineRole | None:
+    roles = {} if baseline is None else {member.run_id: member.role for member in baseline.runs}
+    return roles.get(run_id)
+
+
+def _entered(store: Store, record: EndpointRecord) -> Claimed:
+    """A check of this process's own, in the queue among all others."""
+    now = clock.now()
+    request = CheckRequest(f"cli:{secrets.token_hex(16)}", record.id, Trigger.CLI, now)
+    return Queue(store.sessions).enter_running(request, this_process(), now)
+
+
+@contextmanager
+def _closed_on_failure(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
+
+
+def identity_of(endpoint: EndpointConfig) -> EndpointIdentity:
     return EndpointIdentity(
         provider_slug=endpoint.provider,
         base_url=endpoint.base_url,

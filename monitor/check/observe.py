@@ -8,6 +8,7 @@ import numpy as np
 
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation
+from monitor.usage import claimed_count
 from probes.accounting import expected_prompt_tokens
 from probes.logprobs import first_token
 from probes.plan import ProbeKind, Sample
@@ -47,7 +48,7 @@ def _observation(
         sampled=token.sampled if token is not None else None,
         reference_tokens=expectation.reference_tokens if expectation is not None else (),
         expected=expectation.expected if expectation is not None else {},
-        prompt_tokens=usage.prompt_tokens if usage is not None else None,
+        prompt_tokens=claimed_count(usage.prompt_tokens) if usage is not None else None,
         expected_prompt_tokens=expected_count,
         response_id=completion.id if completion is not None else None,
     )

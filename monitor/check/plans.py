@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.check.options import CheckOptions
+from monitor.check.options import LEAST_N, CheckOptions
 from monitor.config import Prices
 from monitor.errors import BudgetError, UsageError
+from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
 from probes.plan import Item, Plan, ProbeKind
 from reference_engine import TokenizerBackend
 
-_LEAST_N = 4
 # Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
 _LADDER = 16
 # The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
@@ -30,18 +29,21 @@ class Estimate:
     """What plans will send at most; `usd` is None without prices."""
 
     requests: int
-    tokens_in: int
-    tokens_out: int
+    tokens: Tokens
     usd: float | None
 
 
-def make_plans(options: CheckOptions, seed: bytes, *, has_reference: bool, n: int) -> tuple[Plan, ...]:
-    """The plans in sending order. Accounting reads the usage of the logprobs requests where there are any, and sends
-    its own only without them."""
-    nonce = secrets.token_bytes(16)
+def make_plans(options: CheckOptions, seed: bytes, nonce: bytes, *, has_reference: bool, n: int) -> tuple[Plan, ...]:
+    """The plans in sending order: of one seed and nonce always the same ones. Accounting reads the usage of the
+    logprobs requests where there are any, and sends its own only without them."""
     plans: list[Plan] = []
     if ProbeKind.LOGPROBS in options.probes:
-        plans.append(logprobs.plan(seed, nonce, n=n, has_reference=has_reference))
+        confirms = options.confirms and has_reference
+        plans.append(
+            logprobs.confirming_plan(seed, nonce, n=n)
+            if confirms
+            else logprobs.plan(seed, nonce, n=n, has_reference=has_reference)
+        )
     elif ProbeKind.ACCOUNTING in options.probes:
         plans.append(accounting.plan(seed, n=min(n, _LADDER)))
     if ProbeKind.LATENCY in options.probes:
@@ -52,6 +54,7 @@ def make_plans(options: CheckOptions, seed: bytes, *, has_reference: bool, n: in
 def affordable_plans(
     options: CheckOptions,
     seed: bytes,
+    nonce: bytes,
     *,
     tokenizer: TokenizerBackend | None,
     has_reference: bool,
@@ -66,23 +69,25 @@ def affordable_plans(
         )
     n = options.n
     while True:
-        plans = make_plans(options, seed, has_reference=has_reference, n=n)
+        plans = make_plans(options, seed, nonce, has_reference=has_reference, n=n)
         estimate = estimate_plans(plans, tokenizer, prices)
         if options.max_cost is None or estimate.usd is None or estimate.usd <= options.max_cost:
             return plans, estimate
-        if n == _LEAST_N:
+        if n == LEAST_N:
             raise BudgetError(
                 f"The smallest check would cost ${estimate.usd:.6f}, more than --max-cost {options.max_cost:g}.",
                 remedy="Raise --max-cost, or choose fewer probes with --probe.",
             )
-        n = max(_LEAST_N, min(n - 1, int(n * options.max_cost / estimate.usd)))
+        n = max(LEAST_N, min(n - 1, int(n * options.max_cost / estimate.usd)))
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
     items = [item for plan in plans for item in plan.items]
-    tokens_in = sum(prompt_size(item, tokenizer) for item in items)
-    tokens_out = sum(int(item.request.get("max_tokens", 1)) for item in items)
-    return Estimate(len(items), tokens_in, tokens_out, cost_usd(tokens_in, tokens_out, prices))
+    tokens = Tokens(
+        prompt=sum(prompt_size(item, tokenizer) for item in items),
+        completion=sum(int(item.request.get("max_tokens", 1)) for item in items),
+    )
+    return Estimate(len(items), tokens, tokens.usd(prices))
 
 
 def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
@@ -90,9 +95,3 @@ def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
     if tokenizer is not None:
         return accounting.expected_prompt_tokens(tokenizer, item.request)
     return len(json.dumps(item.request.get("messages", []))) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
-
-
-def cost_usd(tokens_in: int, tokens_out: int, prices: Prices | None) -> float | None:
-    if prices is None:
-        return None
-    return (tokens_in * prices.input_usd_per_mtok + tokens_out * prices.output_usd_per_mtok) / 1e6

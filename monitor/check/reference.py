@@ -1,28 +1,35 @@
-"""Opens what an endpoint is held against: the engine, or its tokenizer alone, or nothing."""
+"""Opens what an endpoint is held against: the engine, or its tokenizer alone, or nothing; here or in a service."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Self
 
 from monitor.config import ReferenceConfig
 from monitor.errors import ConfigError
 from monitor.expectation import reference_fingerprint
+from monitor.settings import Settings, load_settings
 from monitor.store import ReferenceIdentity
 from reference_engine import ReferenceBackend, TokenizerBackend, load_engine, load_tokenizer
 from reference_engine.bundle import resolve_model
+from reference_engine.remote import RemoteEngine, RemoteTokenizer, load_remote_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
 class OpenReference:
-    """`engine` is None where only the tokenizer is known; `identity` names everything an expectation depends on."""
+    """`engine` is None where only the tokenizer is known; `identity` names everything an expectation depends on.
+    `turn` is held by whoever uses the engine: one thread at a time."""
 
     engine: ReferenceBackend | None
     tokenizer: TokenizerBackend | None
     allowed: tuple[str, ...]
     identity: ReferenceIdentity | None
+    turn: AbstractContextManager[object] = field(default_factory=RLock, compare=False)
 
     def __enter__(self) -> Self:
         return self
@@ -32,19 +39,40 @@ class OpenReference:
     ) -> None:
         if self.engine is not None:
             self.engine.close()
+        elif isinstance(self.tokenizer, RemoteTokenizer):
+            self.tokenizer.close()
 
 
 def open_reference(config: ReferenceConfig | None) -> OpenReference:
-    """Load weights or tokenizer; raises EngineError (exit 6) where the files do not serve."""
+    """Load weights or tokenizer, or have MONITOR_REFERENCE_URL's service do so.
+
+    Raises EngineError (exit 6) where the files do not serve, or nobody answers.
+    """
     if config is None:
         return OpenReference(None, None, (), None)
     if config.weights is None:
         if config.tokenizer is None:
             raise ConfigError("A reference names neither weights nor tokenizer.", remedy="Give one of them.")
-        return OpenReference(None, load_tokenizer(config.tokenizer), (), None)
-    engine = load_engine(resolve_model(config.weights))
+        return OpenReference(None, _tokenizer(config.tokenizer, load_settings()), (), None)
+    engine = _engine(config.weights, load_settings())
     known = engine.describe().profiles
     identity = ReferenceIdentity(
         reference_fingerprint(engine), "reference-engine", version("endpoint-monitor"), tuple(known)
     )
     return OpenReference(engine, engine, config.allowed_profiles, identity)
+
+
+def _engine(weights: Path | str, settings: Settings) -> ReferenceBackend:
+    if settings.reference_url is None:
+        return load_engine(resolve_model(weights))
+    return RemoteEngine(settings.reference_url, weights, token=_token(settings))
+
+
+def _tokenizer(path: Path, settings: Settings) -> TokenizerBackend:
+    if settings.reference_url is None:
+        return load_tokenizer(path)
+    return load_remote_tokenizer(settings.reference_url, path, token=_token(settings))
+
+
+def _token(settings: Settings) -> str | None:
+    return None if settings.reference_token is None else settings.reference_token.get_secret_value()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from monitor.drift.bootstrap import Interval
 from monitor.drift.causes import SYSTEM_PROMPT, Cause, TokenSteps, fit, rank
 from monitor.drift.detectable import detectable_shift
 from monitor.drift.fidelity import candidate_distance, fidelity_test
+from monitor.drift.findings import Assessment, Fidelity, Finding
+from monitor.drift.material import TARGET_PROFILE, Material, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.drift.rule import DRIFT_P, Verdict, holm, judge
 from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_noise, shift_test
@@ -20,91 +21,9 @@ from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_
 # What int8 weights do to a small model's first-token log-probabilities (DETECTION.md, Table D), for endpoints whose
 # own int8 step cannot be computed.
 INT8_SHIFT = 0.071
-TARGET_PROFILE = "w8-channel"
 TOKENIZER = "tokenizer"
 _FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
 _UNANSWERED = "no request was answered"
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What the answers are held against: the allowed profiles, the candidates (profiles and template variants) whose
-    expectations every observation holds, and by how many prompt tokens a candidate's rendering differs from ours."""
-
-    allowed: tuple[str, ...]
-    candidates: tuple[str, ...]
-    token_steps: Mapping[str, int]
-
-    @property
-    def base(self) -> str:
-        return self.allowed[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` after Holm."""
-
-    verdict: Verdict
-    reason: str = ""
-    value: float | None = None
-    unit: str = "nat"
-    interval: Interval | None = None
-    baseline: float | None = None
-    detectable: float | None = None
-    target: float | None = None
-    p: float | None = None
-    adjusted_p: float | None = None
-    n: int = 0
-    causes: tuple[Cause, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Fidelity:
-    """Distance to the reference: the standing finding beside the checks.
-
-    allowed: the nearest of the allowed profiles, whose distance the finding's value is; lawful: how far from it an
-    honest endpoint may be. nearest: the candidate that fits best, allowed or not.
-    """
-
-    finding: Finding
-    allowed: str | None = None
-    lawful: float | None = None
-    nearest: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """The findings of one run of the logprobs and accounting probes."""
-
-    logprobs: Finding
-    accounting: Finding
-    fidelity: Fidelity
-    counts: CountTest | None
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """One run's observations and its baseline's (empty when there is none), and what they are held against.
-
-    `same_reference` holds the baseline's observations made under the present reference: only these can be compared by
-    their distance to it. `judged` names the checks whose p-values count; the others' data still help to name causes.
-    """
-
-    new: Sequence[Observation]
-    baseline: Sequence[Observation]
-    same_reference: Sequence[Observation]
-    reference: Reference | None
-    judged: frozenset[str] = frozenset({"logprobs", "accounting"})
-
-    @property
-    def enrolled(self) -> bool:
-        return bool(self.baseline)
-
-
-def measured_candidates(allowed: Sequence[str]) -> tuple[str, ...]:
-    """What a judgement needs of the reference: the allowed profiles, the first of them as the base, what int8 makes of
-    it, and the two whose distance says how far honest bf16 stacks are apart. Causes are ranked among more."""
-    return tuple(dict.fromkeys((*allowed, "fp32", "bf16", TARGET_PROFILE)))
 
 
 def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Assessment:
@@ -143,22 +62,6 @@ def explain(material: Material, assessment: Assessment) -> Assessment:
         logprobs = replace(logprobs, causes=_drift_causes(material, assessment.counts))
     fidelity = _ranked(assessment.fidelity, material, assessment.counts)
     return replace(assessment, logprobs=logprobs, fidelity=fidelity)
-
-
-def without_cached(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out repeats that a response cache answered: the same id came for one prompt's repeats, though ids differ
-    between prompts. A replayed answer shows neither the endpoint's noise nor its present state."""
-    ids = Counter((o.item_key, o.response_id) for o in observations if o.response_id)
-    prompts_of_id = Counter(response_id for _, response_id in ids)
-    seen: set[tuple[str, str]] = set()
-    kept = []
-    for o in observations:
-        if o.anchor and o.response_id and ids[o.item_key, o.response_id] > 1 and prompts_of_id[o.response_id] == 1:
-            if (o.item_key, o.response_id) in seen:
-                continue
-            seen.add((o.item_key, o.response_id))
-        kept.append(o)
-    return kept
 
 
 def _with_tokens(observations: Sequence[Observation]) -> list[Observation]:

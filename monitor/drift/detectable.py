@@ -12,9 +12,11 @@ from monitor.drift.shift import Aligned, Evidence, Single, statistic, without_sh
 
 # Shifts tried, in nats (mean |Δ| per token): from below any engine's rounding to beyond a change of model.
 _LADDER = np.geomspace(0.005, 1.28, 17)
-_TRIALS = 30
 _RELABELLINGS = 800
-_POWER = 0.9
+# Below it, a Pearson III curve is a normal one to the last digits.
+_NO_SKEW = 1.6e-5
+# Of 30 trials: a power of 90 %.
+_CAUGHT, _MISSED = 27, 4
 
 
 def detectable_shift(evidence: Evidence, alpha: float, target: int | None, *, seed: int = 0) -> float:
@@ -24,27 +26,29 @@ def detectable_shift(evidence: Evidence, alpha: float, target: int | None, *, se
     it is None. p-values inside the simulation are tails of a fitted Pearson III curve (only power is read off them),
     never below what the number of distinct relabellings allows.
     """
-    if not evidence.anchors:
-        return float("inf")
+    if not evidence.anchors and target is None:
+        return float("inf")  # single-use answers are moved along a known step alone
     still = replace(evidence, anchors=tuple(without_shift(aligned) for aligned in evidence.anchors))
     low, high = 0, len(_LADDER)
     while low < high:
         middle = (low + high) // 2
-        if _power(still, float(_LADDER[middle]), alpha, target, seed) >= _POWER:
+        if _catches(still, float(_LADDER[middle]), alpha, target, seed):
             high = middle
         else:
             low = middle + 1
     return float(_LADDER[low]) if low < len(_LADDER) else float("inf")
 
 
-def _power(still: Evidence, size: float, alpha: float, target: int | None, seed: int) -> float:
+def _catches(still: Evidence, size: float, alpha: float, target: int | None, seed: int) -> bool:
+    """Whether enough of the trials are caught; it tries no more of them than it takes to know."""
     rng = np.random.default_rng(seed)
-    caught = 0
-    for _ in range(_TRIALS):
+    caught = missed = 0
+    while caught < _CAUGHT and missed < _MISSED:
         trial = _shifted(still, size, target, rng)
         observed, relabelled = statistic(trial, _RELABELLINGS, rng)
-        caught += int(_tail(observed, relabelled) <= alpha and _fewest(trial) <= alpha)
-    return caught / _TRIALS
+        found = _tail(observed, relabelled) <= alpha and _fewest(trial) <= alpha
+        caught, missed = caught + found, missed + (not found)
+    return caught == _CAUGHT
 
 
 def _shifted(still: Evidence, size: float, target: int | None, rng: np.random.Generator) -> Evidence:
@@ -76,12 +80,20 @@ def _shift_prompt(aligned: Aligned, size: float, target: int | None, rng: np.ran
 
 def _tail(observed: float, relabelled: FloatArray) -> float:
     """Upper tail of a Pearson III curve with the relabellings' first three moments."""
-    from scipy import stats  # half of what a command waits for before it starts
+    from scipy import special  # half of what a command waits for before it starts
 
-    deviation = float(relabelled.std())
+    moved = relabelled - relabelled.mean()
+    deviation = float(np.sqrt((moved**2).mean()))
     if deviation < 1e-12:
         return 1.0
-    return float(stats.pearson3.sf(observed, float(stats.skew(relabelled)), float(relabelled.mean()), deviation))
+    skew = float((moved**3).mean()) / deviation**3
+    units = (observed - float(relabelled.mean())) / deviation
+    if abs(skew) < _NO_SKEW:
+        return float(special.ndtr(-units))
+    # A gamma curve of this shape, moved and, for a negative skew, mirrored.
+    shape = 4.0 / skew**2
+    place = max(0.0, shape + units * 2.0 / skew)
+    return float(special.gammaincc(shape, place) if skew > 0.0 else special.gammainc(shape, place))
 
 
 def _fewest(evidence: Evidence) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 
@@ -39,12 +40,18 @@ def splits(total: int, new: Sequence[int], rng: np.random.Generator) -> Splits:
     """All splits of `total` answers with as many new ones as given, or a random 4,096 of them where there are more."""
     size = len(new)
     if comb(total, size) <= _MAX_SPLITS:
-        every = np.array(list(combinations(range(total), size)), dtype=np.int64)
-        truth = np.all(every == np.sort(np.array(new)), axis=1)
-        members = np.concatenate([every[truth], every[~truth]])
-    else:
-        drawn = np.sort(np.argsort(rng.random((_MAX_SPLITS - 1, total)), axis=1)[:, :size], axis=1)
-        members = np.concatenate([np.sort(np.array(new))[np.newaxis, :], drawn])
+        return _every_split(total, tuple(new))
+    drawn = np.sort(np.argsort(rng.random((_MAX_SPLITS - 1, total)), axis=1)[:, :size], axis=1)
+    return Splits(np.concatenate([np.sort(np.array(new))[np.newaxis, :], drawn]), total)
+
+
+@lru_cache(maxsize=256)
+def _every_split(total: int, new: tuple[int, ...]) -> Splits:
+    """Most prompts of a run have the same ones; nobody changes the array."""
+    every = np.array(list(combinations(range(total), len(new))), dtype=np.int64)
+    truth = np.all(every == np.sort(np.array(new)), axis=1)
+    members = np.concatenate([every[truth], every[~truth]])
+    members.flags.writeable = False
     return Splits(members, total)
 
 

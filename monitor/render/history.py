@@ -13,7 +13,7 @@ from rich.text import Text
 
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
-from monitor.render.wording import number, p_text
+from monitor.render.wording import cause_text, number, p_text, with_interval
 from monitor.store import CheckRecord, CheckRun, EvidenceRecord, RunStatus
 
 SCHEMA = "monitor.history/1"
@@ -28,7 +28,6 @@ _MARKS = {
     Verdict.INCONCLUSIVE: ("?", "inconclusive", "yellow"),
     Verdict.INAPPLICABLE: ("-", "inapplicable", "dim"),
 }
-_NAMED_CAUSE = 0.05
 # What a spreadsheet may take for a formula (OWASP, CSV injection).
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -89,7 +88,7 @@ def drift_p(check: CheckRecord) -> float | None:
 def notes(check: CheckRecord) -> str:
     """What else is to be said: the likely causes of findings, codes of errors, what was not finished, enrolment."""
     telling = [found for found in check.evidence if found.verdict in (Verdict.DRIFT, Verdict.SUSPECT)]
-    words = [f"{found.metric}: {_causes(found)}" for found in telling if _causes(found)]
+    words = [f"{found.metric}: {causes}" for found in telling if (causes := cause_text(found.causes))]
     words += [part.run.error_code for part in check.runs if part.run.error_code]
     words += [part.run.status.value for part in check.runs if _is_cut_short(part)]
     if check.enrolled and mark(check) != _ENROLLED:
@@ -149,18 +148,12 @@ def _models(checks: Sequence[CheckRecord]) -> dict[str, str]:
 def _fidelity_cell(found: EvidenceRecord | None) -> str:
     if found is None:
         return "–"
-    value = number(found.value, "nat")
-    if found.interval is None:
-        return value
-    return f"{value} [{number(found.interval.low, 'nat')}, {number(found.interval.high, 'nat')}]"
+    ends = None if found.interval is None else (found.interval.low, found.interval.high)
+    return with_interval(number(found.value, "nat"), ends, "nat")
 
 
 def _cost_cell(microusd: int | None) -> str:
     return "–" if microusd is None else f"${microusd / 1e6:.3g}"
-
-
-def _causes(found: EvidenceRecord) -> str:
-    return ", ".join(f"{cause.name} {cause.weight:.0%}" for cause in found.causes if cause.weight >= _NAMED_CAUSE)
 
 
 def _is_cut_short(part: CheckRun) -> bool:

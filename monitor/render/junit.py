@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import cause_text, check_value, fidelity_text, p_text
-from monitor.verdict import Check, FailOn, VerdictDocument
+from monitor.verdict import Check, FailOn, VerdictDocument, fails
 
 
 def junit(document: VerdictDocument, fail_on: FailOn) -> str:
@@ -18,8 +18,8 @@ def junit(document: VerdictDocument, fail_on: FailOn) -> str:
     fidelity = document.fidelity
     _case(suite, document, "fidelity", fidelity.verdict, fidelity_text(fidelity), fail_on)
     suite.set("tests", str(len(suite)))
-    for name in ("failure", "skipped"):
-        suite.set({"failure": "failures"}.get(name, name), str(len(suite.findall(f"./testcase/{name}"))))
+    suite.set("failures", str(len(suite.findall("./testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("./testcase/skipped"))))
     suite.set("timestamp", document.started_at.isoformat())
     suite.set("time", f"{(document.finished_at - document.started_at).total_seconds():.3f}")
     ElementTree.indent(suite)
@@ -35,9 +35,8 @@ def _case(
     suite: ElementTree.Element, document: VerdictDocument, name: str, verdict: Verdict, message: str, fail_on: FailOn
 ) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname=f"{document.provider}.{document.model}", name=name)
-    failing = {"drift": {Verdict.DRIFT}, "suspect": {Verdict.DRIFT, Verdict.SUSPECT}, "never": set()}[fail_on]
     text = safe_text(f"{verdict.value}: {message}")
-    if verdict in failing:
+    if fails(verdict, fail_on):
         ElementTree.SubElement(case, "failure", type=verdict.value, message=text)
     elif verdict in (Verdict.INCONCLUSIVE, Verdict.INAPPLICABLE):
         ElementTree.SubElement(case, "skipped", message=text)

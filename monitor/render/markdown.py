@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from monitor.redaction import safe_text
 from monitor.render.wording import (
+    MEASURED,
     cause_text,
-    check_value,
+    check_cells,
     conclusion,
     cost_text,
+    fidelity_cells,
     fidelity_text,
     latency_text,
-    number,
-    p_text,
     telling_rows,
     verdict_word,
     with_unit,
@@ -20,6 +20,7 @@ from monitor.verdict import Check, Telling, VerdictDocument
 
 
 def markdown(document: VerdictDocument) -> str:
+    fidelity = document.fidelity
     lines = [
         f"## {_cell(document.provider)} / {_cell(document.model)}: {verdict_word(document.verdict)}",
         "",
@@ -27,10 +28,10 @@ def markdown(document: VerdictDocument) -> str:
         "",
         f"{_cell(document.endpoint)} · {document.started_at:%Y-%m-%d %H:%M} UTC · {cost_text(document.cost)}",
         "",
-        "| check | now | baseline | would see | p | n | verdict | note |",
+        _line(*MEASURED, "verdict", "note"),
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
         *(_row(check, document) for check in document.checks),
-        _fidelity_row(document),
+        _line(*fidelity_cells(fidelity), verdict_word(fidelity.verdict), fidelity_text(fidelity)),
     ]
     for check in document.checks:
         for telling in check.telling:
@@ -43,31 +44,11 @@ def markdown(document: VerdictDocument) -> str:
 
 def _row(check: Check, document: VerdictDocument) -> str:
     note = latency_text(document.latency) if check.probe == "latency" else cause_text(check.causes)
-    cells = (
-        check.probe,
-        check_value(check),
-        with_unit(check.baseline, check.unit, signed=check.unit == "token"),
-        number(check.detectable, check.unit),
-        p_text(check.p),
-        str(check.n),
-        verdict_word(check.verdict),
-        "; ".join(word for word in (check.reason, note) if word),
-    )
-    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+    words = "; ".join(word for word in (check.reason, note) if word)
+    return _line(*check_cells(check), verdict_word(check.verdict), words)
 
 
-def _fidelity_row(document: VerdictDocument) -> str:
-    fidelity = document.fidelity
-    cells = (
-        "fidelity",
-        with_unit(fidelity.value, fidelity.unit),
-        "",
-        number(fidelity.detectable, fidelity.unit),
-        "–",
-        str(fidelity.n),
-        verdict_word(fidelity.verdict),
-        fidelity_text(fidelity),
-    )
+def _line(*cells: str) -> str:
     return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 

@@ -11,14 +11,14 @@ from rich.table import Table
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
+    MEASURED,
     cause_text,
-    check_value,
+    check_cells,
     conclusion,
     cost_text,
+    fidelity_cells,
     fidelity_text,
     latency_text,
-    number,
-    p_text,
     telling_rows,
     verdict_word,
     with_unit,
@@ -53,37 +53,19 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
 
 def _checks(document: VerdictDocument) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in ("check", "now", "baseline", "would see", "p", "n", "verdict", ""):
+    for name in (*MEASURED, "verdict", ""):
         table.add_column(name, overflow="fold", no_wrap=name in ("check", "verdict", "p"))
     for check in document.checks:
         table.add_row(*_row(check, latency_text(document.latency) if check.probe == "latency" else ""))
     fidelity = document.fidelity
-    table.add_row(
-        "fidelity",
-        with_unit(fidelity.value, fidelity.unit),
-        "",
-        number(fidelity.detectable, fidelity.unit),
-        "–",
-        str(fidelity.n),
-        _verdict(fidelity.verdict),
-        _plain(fidelity_text(fidelity)),
-    )
+    table.add_row(*map(escape, fidelity_cells(fidelity)), _verdict(fidelity.verdict), _plain(fidelity_text(fidelity)))
     return table
 
 
 def _row(check: Check, note: str) -> Sequence[str]:
     causes = cause_text(check.causes)
     words = [word for word in (note, check.reason, f"looks like {causes}" if causes else "") if word]
-    return (
-        check.probe,
-        check_value(check),
-        with_unit(check.baseline, check.unit, signed=check.unit == "token"),
-        number(check.detectable, check.unit),
-        p_text(check.p),
-        str(check.n),
-        _verdict(check.verdict),
-        _plain("; ".join(words)),
-    )
+    return (*map(escape, check_cells(check)), _verdict(check.verdict), _plain("; ".join(words)))
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from monitor.drift.causes import Cause
 from monitor.drift.rule import Verdict
 from monitor.verdict import (
     CauseWeight,
@@ -17,6 +18,7 @@ from monitor.verdict import (
 )
 
 _SHOWN_TOKENS = 4
+_NAMED_WEIGHT = 0.05
 _UNIT_DIGITS = {"nat": 3, "token": 0, "s": 3}
 
 
@@ -38,13 +40,46 @@ def with_unit(value: float | None, unit: str | None, *, signed: bool = False) ->
     return text if value is None or unit is None else f"{text} {unit}"
 
 
+def with_interval(text: str, interval: tuple[float, float] | None, unit: str | None) -> str:
+    if interval is None:
+        return text
+    low, high = (number(end, unit) for end in interval)
+    return f"{text} [{low}, {high}]"
+
+
 def check_value(check: Check) -> str:
     """The value with its interval, as one cell."""
     text = with_unit(check.value, check.unit, signed=check.unit == "token")
-    if check.interval is None or check.value is None or check.unit == "token":
+    if check.value is None or check.unit == "token":
         return text
-    low, high = (number(end, check.unit) for end in check.interval)
-    return f"{text} [{low}, {high}]"
+    return with_interval(text, check.interval, check.unit)
+
+
+# The columns of `check_cells` and `fidelity_cells`.
+MEASURED = ("check", "now", "baseline", "would see", "p", "n")
+
+
+def check_cells(check: Check) -> tuple[str, ...]:
+    baseline = with_unit(check.baseline, check.unit, signed=check.unit == "token")
+    return (
+        check.probe,
+        check_value(check),
+        baseline,
+        number(check.detectable, check.unit),
+        p_text(check.p),
+        str(check.n),
+    )
+
+
+def fidelity_cells(fidelity: FidelityStatement) -> tuple[str, ...]:
+    return (
+        "fidelity",
+        with_unit(fidelity.value, fidelity.unit),
+        "",
+        number(fidelity.detectable, fidelity.unit),
+        "–",
+        str(fidelity.n),
+    )
 
 
 def p_text(p: float | None) -> str:
@@ -53,9 +88,9 @@ def p_text(p: float | None) -> str:
     return f"{p:.2g}" if p >= 1e-3 else f"{p:.0e}"
 
 
-def cause_text(causes: Sequence[CauseWeight], *, least: float = 0.05) -> str:
+def cause_text(causes: Sequence[Cause | CauseWeight]) -> str:
     """The causes worth naming, most likely first."""
-    return ", ".join(f"{cause.name} {cause.weight:.0%}" for cause in causes if cause.weight >= least)
+    return ", ".join(f"{cause.name} {cause.weight:.0%}" for cause in causes if cause.weight >= _NAMED_WEIGHT)
 
 
 def latency_text(values: Sequence[LatencyValue]) -> str:
@@ -80,13 +115,9 @@ def fidelity_text(fidelity: FidelityStatement) -> str:
     """One sentence on the distance to the reference."""
     if fidelity.value is None:
         return fidelity.reason
-    interval = ""
-    if fidelity.interval is not None:
-        low, high = (number(end, "nat") for end in fidelity.interval)
-        interval = f" [{low}, {high}]"
-    allowed = ", ".join(fidelity.allowed)
-    text = f"{number(fidelity.value, 'nat')} nat{interval} from the allowed {allowed}"
-    text += f" (lawful up to {number(fidelity.lawful, 'nat')})"
+    distance = with_interval(with_unit(fidelity.value, fidelity.unit), fidelity.interval, fidelity.unit)
+    text = f"{distance} from the allowed {', '.join(fidelity.allowed)}"
+    text += f" (lawful up to {number(fidelity.lawful, fidelity.unit)})"
     return f"{text}; nearest: {cause_text(fidelity.ranking)}" if fidelity.ranking else text
 
 

@@ -13,6 +13,9 @@ from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import ScriptedServer
 from tests.installation import Installation, Ran, assert_says_nothing_private
 
+# What the write-ahead log holds after a few batches of samples, and before the last.
+LOG_IN_MID_RUN = 180_000
+
 
 def full_beyond(size: int) -> Callable[[], None]:
     """For the new process: no file grows beyond `size` bytes. Writing fails as it does on a full disk."""
@@ -51,7 +54,7 @@ def test_a_disk_without_room_for_the_tables(installation: Installation) -> None:
 def test_a_disk_that_fills_up_during_a_run(installation: Installation) -> None:
     installation.data.mkdir()
     installation.store().close()
-    full = full_beyond(installation.database.stat().st_size)
+    full = full_beyond(LOG_IN_MID_RUN)
     with ScriptedServer(Lawful()) as server:
         installation.configure(server.base_url)
         ran = installation.probe("--json", "--probe", "logprobs", before=full)

@@ -63,6 +63,7 @@ def assert_kept(installation: Installation, status: RunStatus, error_code: str, 
     """One closed run with the samples that came, and no baseline."""
     (run,) = installation.runs()
     assert (run.status, run.error_code) == (status, error_code)
+    assert [(entry.status, entry.error_code) for entry in installation.entries()] == [(status, error_code)]
     assert (run.n_ok, run.n_bad, run.n_err, run.planned) == (samples, 0, 0, 40)
     assert len(installation.exchanges(run.id)) == samples
     assert installation.baselines() == []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.store import BaselineStatus
+from monitor.drift.rule import Verdict
+from monitor.store import BaselineStatus, RunStatus
 from tests.endpoints.scripted_model import NOISE, ScriptedModel
 from tests.endpoints.server import ScriptedServer
 from tests.installation import QUICK, Installation
@@ -34,6 +35,13 @@ def test_an_accepted_change_is_the_new_normal_until_a_reset(enrolled: Installati
         (2, "closed", "they announced fp8"),
         (3, "active", None),
     ]
+    assert [(entry.status, entry.verdict, entry.enrolled) for entry in enrolled.entries()] == [
+        (RunStatus.SUCCEEDED, Verdict.INCONCLUSIVE, True),
+        (RunStatus.SUCCEEDED, Verdict.OK, False),
+        (RunStatus.SUCCEEDED, Verdict.DRIFT, False),
+        (RunStatus.SUCCEEDED, Verdict.INCONCLUSIVE, True),
+    ]
+    assert all(entry.done == entry.planned > 0 for entry in enrolled.entries())
     assert [baseline.status for baseline in enrolled.baselines()] == [
         BaselineStatus.CLOSED,
         BaselineStatus.CLOSED,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from monitor.drift.assess import Material, Reference
+from monitor.drift.material import Material, Reference
 from monitor.drift.observation import FloatArray, Observation
 
 # Mean |Δ| of each candidate from bf16, in nats (DETECTION.md, Table D).

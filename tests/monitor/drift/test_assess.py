@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.drift.assess import Assessment, Material, explain, needs_explanation, without_cached
 from monitor.drift.assess import assess as judged
+from monitor.drift.assess import explain, needs_explanation
+from monitor.drift.findings import Assessment
+from monitor.drift.material import Material, without_cached
 from monitor.drift.rule import Verdict
 from tests.monitor.drift.synthetic import UNLISTED_TEXT, World, material
 

@@ -1,0 +1,176 @@
+"""Finishes a check: its runs are judged and closed in the ledger, and become one verdict document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from monitor import clock
+from monitor.check.ask import Asked
+from monitor.check.conclude import (
+    check_of,
+    evidence_records,
+    fidelity_statement,
+    latency_check,
+    latency_evidence,
+    latency_points,
+    latency_values,
+    metric_points,
+    quirk_counts,
+)
+from monitor.check.judge import Judge, Judged
+from monitor.check.ledger import Ledger, Past, run_result
+from monitor.check.recall import checks_of, fidelity_of
+from monitor.check.telling import telling_counts, telling_logprobs
+from monitor.config import EndpointConfig
+from monitor.drift.rule import Verdict, roll_up
+from monitor.redaction import redact_known
+from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
+from monitor.usage import Tokens
+from monitor.verdict import ENROLLED, Check, Cost, FidelityStatement, VerdictDocument
+from probes.plan import Plan, ProbeKind, Sample
+
+
+class AskedCheck:
+    """The second half of a check: everything was asked, nothing is judged yet."""
+
+    def __init__(self, endpoint: EndpointConfig, ledger: Ledger, asked: Asked, judge: Judge) -> None:
+        self._endpoint = endpoint
+        self._ledger = ledger
+        self._asked = asked
+        self._judge = judge
+        self._enrolled = False
+
+    def finish(self, plans: Sequence[Plan], started: datetime) -> VerdictDocument:
+        checks: list[Check] = []
+        fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
+        for plan in plans:
+            samples = self._samples(plan)
+            before = self._ledger.found_before(plan.probe)
+            if before is not None:
+                checks += checks_of(before.evidence)
+                fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
+                self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
+            elif plan.probe is ProbeKind.LATENCY:
+                checks.append(self._finish_latency(samples))
+            else:
+                judged = self._finish_judged(plan.probe, samples)
+                checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
+                if plan.probe is ProbeKind.LOGPROBS:
+                    fidelity = fidelity_statement(judged.found.fidelity, judged.allowed)
+        verdicts = [check.verdict for check in checks if check.probe != ProbeKind.LATENCY.value]
+        everything = self._asked.all_samples
+        return VerdictDocument(
+            provider=self._endpoint.provider,
+            model=self._endpoint.model,
+            endpoint=self._endpoint.base_url,
+            served_model=_served_model(everything),
+            verdict=roll_up([*verdicts, fidelity.verdict]),
+            enrolled=self._enrolled,
+            partial=self._asked.stop is not None,
+            saved=self._ledger.writes,
+            checks=tuple(checks),
+            latency=latency_values(self._asked.samples.get(ProbeKind.LATENCY, [])),
+            fidelity=fidelity,
+            cost=self._cost(everything),
+            quirks=quirk_counts(everything),
+            run_ids=self._ledger.run_ids,
+            started_at=started,
+            finished_at=clock.now(),
+        )
+
+    def _samples(self, plan: Plan) -> list[Sample]:
+        """In the plan's order, so that it is all the same in which one the answers came."""
+        places = {(item.key, item.rep): place for place, item in enumerate(plan.items)}
+        samples = self._asked.samples.get(plan.probe, [])
+        return sorted(samples, key=lambda sample: places[sample.item.key, sample.item.rep])
+
+    def _cost(self, samples: Sequence[Sample]) -> Cost:
+        tokens = Tokens.of(samples)
+        return Cost(
+            requests=sum(len(sample.attempts) for sample in samples),
+            tokens_in=tokens.prompt,
+            tokens_out=tokens.completion,
+            usd=tokens.usd(self._endpoint.prices),
+        )
+
+    def _finish_judged(self, probe: ProbeKind, samples: Sequence[Sample]) -> Judged:
+        past = self._ledger.past(probe)
+        judged = self._judge.judge(probe, samples, past, no_baseline_reason=self._no_baseline_reason())
+        role = self._ledger.finish(
+            probe,
+            replace(
+                self._result(samples),
+                observations=judged.material.new,
+                evidence=evidence_records(judged.found, judged.checks, Tokens.of(samples).total),
+                metric_points=metric_points(judged.found, judged.checks),
+                baseline=_baseline_change(past, judged) if self._may_be_baseline else None,
+            ),
+        )
+        self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
+        return judged
+
+    def _finish_latency(self, samples: Sequence[Sample]) -> Check:
+        values = latency_values(samples)
+        check = latency_check(samples, values, Tokens.of(samples).total)
+        evidence, points = latency_evidence(check, values), latency_points(values)
+        self._ledger.finish(
+            ProbeKind.LATENCY, replace(self._result(samples), evidence=[evidence], metric_points=points)
+        )
+        return check
+
+    def _result(self, samples: Sequence[Sample]) -> RunResult:
+        stop = self._asked.stop
+        status = RunStatus.SUCCEEDED if stop is None else RunStatus.PARTIAL
+        ended = run_result(status, stop and stop.value, Tokens.of(samples), self._endpoint.prices)
+        return replace(ended, served_fingerprint=_served_fingerprint(samples))
+
+    @property
+    def _may_be_baseline(self) -> bool:
+        return self._asked.stop is None and not self._ledger.confirms
+
+    def _no_baseline_reason(self) -> str:
+        if not self._ledger.writes:
+            return "no baseline, and none is made without saving"
+        if self._ledger.confirms:
+            return "no baseline, and a confirming run makes none"
+        return ENROLLED if self._asked.stop is None else "no baseline, and a partial run makes none"
+
+    def _check_of(self, probe: ProbeKind, judged: Judged, samples: Sequence[Sample]) -> Check:
+        finding = judged.found.logprobs if probe is ProbeKind.LOGPROBS else judged.found.accounting
+        tokens = Tokens.of(samples).total
+        if finding.verdict is not Verdict.DRIFT:
+            return check_of(probe, finding, tokens)
+        new, baseline = judged.material.new, judged.material.baseline
+        if probe is ProbeKind.ACCOUNTING:
+            telling = telling_counts(self._endpoint, samples, new, baseline)
+        else:
+            telling = telling_logprobs(self._endpoint, samples, new, baseline, next(iter(judged.allowed), None))
+        return check_of(probe, finding, tokens, telling)
+
+
+def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
+    """The first whole run with anything to compare enrols; one found unchanged joins while the baseline is open."""
+    findings = {ProbeKind.LOGPROBS: judged.found.logprobs, ProbeKind.ACCOUNTING: judged.found.accounting}
+    verdicts = [findings[probe].verdict for probe in judged.checks]
+    if not judged.material.new or all(verdict is Verdict.INAPPLICABLE for verdict in verdicts):
+        return None
+    if past.baseline is None:
+        return Enrol()
+    moved = any(verdict in (Verdict.DRIFT, Verdict.SUSPECT) for verdict in verdicts)
+    unchanged = verdicts[0] is Verdict.OK and not moved
+    return Join(past.baseline.id) if unchanged and past.open_for_more else None
+
+
+def _served_model(samples: Sequence[Sample]) -> str | None:
+    """The first name the endpoint gave its model, without keys of ours that it may repeat there."""
+    found = (s.completion.model for s in samples if s.completion and s.completion.model)
+    return next(map(redact_known, found), None)
+
+
+def _served_fingerprint(samples: Sequence[Sample]) -> str | None:
+    """The first fingerprint the endpoint named for its own stack."""
+    return next(
+        (s.completion.system_fingerprint for s in samples if s.completion and s.completion.system_fingerprint), None
+    )

@@ -1,0 +1,111 @@
+"""Holds a run's samples against its reference and its past: from answers to findings, with nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from monitor.check.ledger import Past
+from monitor.check.observe import observe
+from monitor.check.options import Progress
+from monitor.check.reference import OpenReference
+from monitor.drift.assess import assess, explain, needs_explanation
+from monitor.drift.findings import Assessment
+from monitor.drift.material import Material, Reference, measured_candidates, without_cached
+from monitor.drift.observation import Observation
+from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
+from probes.plan import ProbeKind, Sample
+
+# Two profiles that differ by 0.03 nat are told apart by about ten prompts.
+_PROMPTS_FOR_CAUSES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found in `material`, by which checks; `allowed` are the profiles it was held against."""
+
+    allowed: tuple[str, ...]
+    checks: tuple[ProbeKind, ...]
+    material: Material
+    found: Assessment
+
+
+class Judge:
+    """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores."""
+
+    def __init__(self, reference: OpenReference, wanted: Sequence[ProbeKind], progress: Progress) -> None:
+        self._reference = reference
+        self._wanted = wanted
+        self._progress = progress
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        return self._reference.allowed
+
+    def judge(self, probe: ProbeKind, samples: Sequence[Sample], past: Past, *, no_baseline_reason: str) -> Judged:
+        """Causes are looked for only where something was found: that is when every candidate is scored."""
+        checks = tuple(kind for kind in dict.fromkeys((probe, ProbeKind.ACCOUNTING)) if kind in self._wanted)
+        candidates = measured_candidates(self._reference.allowed)
+        expected = self._expect(probe, samples, candidates, {})
+        material = self._material(probe, samples, past, expected, candidates, checks)
+        found = assess(material, no_baseline_reason=no_baseline_reason)
+        if self._reference.engine is not None and needs_explanation(found):
+            candidates = all_candidates(self._reference.engine)
+            expected |= self._expect(probe, _first_prompts(samples), candidates, expected)
+            material = self._material(probe, samples, past, expected, candidates, checks)
+            found = explain(material, found)
+        return Judged(self._reference.allowed, checks, material, found)
+
+    def _expect(
+        self,
+        probe: ProbeKind,
+        samples: Sequence[Sample],
+        candidates: Sequence[str],
+        known: Mapping[str, Expectation],
+    ) -> dict[str, Expectation]:
+        engine = self._reference.engine
+        if engine is None or probe is not ProbeKind.LOGPROBS:
+            return {}
+        messages = {s.item.key: messages_of(s.item.request) for s in samples if s.completion is not None}
+        return expect(engine, self._reference.allowed[0], candidates, messages, known, self._scoring)
+
+    def _scoring(self, candidate: str) -> None:
+        self._progress.step(f"reference: {candidate}")
+
+    def _material(
+        self,
+        probe: ProbeKind,
+        samples: Sequence[Sample],
+        past: Past,
+        expected: Mapping[str, Expectation],
+        candidates: Sequence[str],
+        checks: Sequence[ProbeKind],
+    ) -> Material:
+        engine = self._reference.engine
+        reference = None
+        if engine is not None and expected:
+            steps = token_steps(engine, [messages_of(sample.item.request) for sample in samples])
+            reference = Reference(self._reference.allowed, tuple(candidates), steps)
+        return Material(
+            new=observe(probe, samples, expected, self._reference.tokenizer),
+            baseline=[observation for run in past.runs for observation in without_cached(run.observations)],
+            same_reference=self._same_reference(past),
+            reference=reference,
+            judged=frozenset(kind.value for kind in checks),
+        )
+
+    def _same_reference(self, past: Past) -> list[Observation]:
+        identity = self._reference.identity
+        return [
+            observation
+            for run in past.runs
+            if identity is not None and run.reference_fingerprint == identity.fingerprint
+            for observation in without_cached(run.observations)
+        ]
+
+
+def _first_prompts(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples of the first prompts asked: enough to tell causes apart, at a fraction of the reference's time."""
+    keys = list(dict.fromkeys(sample.item.key for sample in samples if sample.completion is not None))
+    chosen = set(keys[:_PROMPTS_FOR_CAUSES])
+    return [sample for sample in samples if sample.item.key in chosen]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from monitor.check.options import CheckOptions
+from monitor.check.plans import make_plans
+from monitor.errors import UsageError
+from probes.plan import ProbeKind
+
+SEED, NONCE = bytes(32), bytes(16)
+
+
+def items(options: CheckOptions, *, nonce: bytes = NONCE, has_reference: bool = True) -> list[tuple[str, int]]:
+    plans = make_plans(options, SEED, nonce, has_reference=has_reference, n=options.n)
+    return [(item.key, item.rep) for plan in plans for item in plan.items]
+
+
+def test_one_nonce_makes_the_same_plans_and_another_one_other_single_use_prompts() -> None:
+    options = CheckOptions(n=20)
+
+    assert items(options) == items(options)
+    other = items(options, nonce=b"x" * 16)
+    assert {key for key, _ in items(options)} & {key for key, _ in other} == {
+        key for key, _ in items(options) if key.startswith("anchor-")
+    }
+
+
+def test_a_confirming_check_with_a_reference_shares_no_prompt_with_any_other() -> None:
+    ordinary = items(CheckOptions(probes=(ProbeKind.LOGPROBS,), n=40), nonce=b"a" * 16)
+    confirming = items(CheckOptions(probes=(ProbeKind.LOGPROBS,), n=40, confirms=True), nonce=b"b" * 16)
+
+    assert len(confirming) == 40
+    assert {key for key, _ in confirming}.isdisjoint(key for key, _ in ordinary)
+
+
+def test_without_a_reference_a_confirming_check_asks_the_anchors() -> None:
+    confirming = items(CheckOptions(probes=(ProbeKind.LOGPROBS,), n=40, confirms=True), has_reference=False)
+
+    assert {key.partition("-")[0] for key, _ in confirming} == {"anchor"}
+
+
+def test_options_come_back_from_the_queue_as_they_went_in() -> None:
+    options = CheckOptions(probes=(ProbeKind.LOGPROBS, ProbeKind.LATENCY), n=12, max_cost=0.5, timeout=30.0)
+
+    assert CheckOptions.from_json(options.to_json()) == options
+    assert CheckOptions.from_json({}) == CheckOptions()
+
+
+@pytest.mark.parametrize("stored", [{"probes": ["logprobs", "tea_leaves"]}, {"n": 1}])
+def test_options_that_cannot_be_meant_are_refused(stored: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        CheckOptions.from_json(stored)
