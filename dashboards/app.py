@@ -1,0 +1,27 @@
+"""The application that `monitor web` serves; what the environment names is opened when the server starts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+
+from dashboards.site import create_site
+from monitor.service.web import broker_url_of, open_state
+from monitor.settings import load_settings
+
+
+@asynccontextmanager
+async def _opened(application: Starlette) -> AsyncIterator[None]:
+    settings = load_settings()
+    state = await run_in_threadpool(open_state, settings)
+    application.mount("", create_site(state, broker_url_of(settings)))
+    try:
+        yield
+    finally:
+        state.store.close()
+
+
+app = Starlette(lifespan=_opened)

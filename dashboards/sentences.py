@@ -1,0 +1,125 @@
+"""What an endpoint or an alert comes to, said in a sentence or two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from dashboards import states
+from dashboards.numbers import measured, minute, span
+from dashboards.states import State
+from monitor.alerts.rule import Watch
+from monitor.alerts.states import AlertState
+from monitor.deliveries.facts import Finding
+from monitor.drift.causes import Cause
+from monitor.drift.rule import DRIFT_P, Verdict
+from monitor.drift.shift import LAWFUL_SHIFT
+from monitor.render.wording import cause_text, number
+from monitor.store.alert_records import AlertRecord
+from monitor.store.browse_records import EndpointOverview
+from monitor.store.records import EvidenceRecord
+
+_PLAIN = {
+    states.MAINTENANCE: "It is in maintenance: it is measured on, and no notice is sent.",
+    states.ENROLLED: "Its baseline has just been set; later checks are compared with it.",
+    states.INCONCLUSIVE: "The last check was too little to conclude anything.",
+    states.CHECKING: "Its first check is under way.",
+    states.WAITING: "It has not been checked yet.",
+    states.NO_DATA: "Nothing has been heard of it for too long.",
+    states.PENDING: "A check found something; it is not proven yet, and a second check on other prompts decides.",
+    states.RECOVERING: "It looks as it did before the alert; the alert stays open until that has held.",
+    states.SUSPECT: "More than chance would do, less than proof.",
+    states.OK: "It is what it was: the last check found no drift.",
+}
+
+
+def headline(
+    standing: EndpointOverview, state: State, alerts: Sequence[AlertRecord], evidence: Sequence[EvidenceRecord]
+) -> str:
+    """What the page of an endpoint says first."""
+    if state in (states.DRIFT, states.ERROR):
+        return _trouble(standing, state, alerts, evidence)
+    if state is states.SUSPECT and not any(e.verdict is Verdict.SUSPECT for e in evidence if e.metric != "fidelity"):
+        return "It has not changed, but it is not what it should be."
+    return _PLAIN[state]
+
+
+def _trouble(
+    standing: EndpointOverview, state: State, alerts: Sequence[AlertRecord], evidence: Sequence[EvidenceRecord]
+) -> str:
+    alert = next((a for a in alerts if a.state in (AlertState.FIRING, AlertState.ERROR)), None)
+    if state is states.ERROR:
+        code = alert.finding.get("error") if alert else standing.latest and standing.latest.error_code
+        return f"It cannot be asked: {code or 'the check failed'}."
+    if alert is not None:
+        return f"It is not what it was: {moved(alert)}."
+    found = [e for e in evidence if e.verdict is Verdict.DRIFT]
+    named = ", ".join(f"{e.metric} moved by {measured(e.value, e.unit)}" for e in found)
+    return f"It is not what it was: {named or 'the last check found drift'}."
+
+
+def standing_of_fidelity(evidence: Sequence[EvidenceRecord]) -> str:
+    """The standing finding, which is no event: said beside whatever happened last."""
+    found = next((e for e in evidence if e.metric == "fidelity" and e.value is not None), None)
+    if found is None:
+        return ""
+    distance = measured(found.value, found.unit, found.interval)
+    lawful = found.detail.get("lawful")
+    if found.verdict is not Verdict.SUSPECT:
+        words = "within what its allowed profiles explain"
+        return f"Its distance to the reference is {distance}, {words}."
+    causes = cause_text(found.causes)
+    beyond = "" if lawful is None else f" beyond the lawful {number(lawful, 'nat')},"
+    return f"Its distance to the reference is {distance},{beyond} outside every allowed profile" + (
+        f"; nearest: {causes}." if causes else "."
+    )
+
+
+def moved(alert: AlertRecord) -> str:
+    """`logprobs moved by 0.666 nat; looks like w4-g64 100%`, or what else the alert found."""
+    found = Finding.of(alert.finding)
+    if alert.watches is Watch.AVAILABILITY:
+        return f"no answer: {found.error or 'the checks failed'}"
+    if alert.watches is Watch.NO_DATA:
+        return "no verdict for too long" + (f", the last one {minute(found.since)} UTC" if found.since else "")
+    value = measured(found.value, found.unit or "nat")
+    if found.value is None:
+        words = f"{alert.metric} moved"
+    elif found.unit == "token":
+        before = "" if found.baseline is None else f" from {number(found.baseline, 'token', signed=True)}"
+        words = f"{alert.metric} moved{before} to {value}"
+    else:
+        words = f"{alert.metric} moved by {value}"
+    causes = cause_text([Cause(name, weight) for name, weight in found.causes])
+    return f"{words}; looks like {causes}" if causes else words
+
+
+def reasons(alert: AlertRecord, now: datetime) -> Iterator[str]:
+    """Why an alert is where it is: what was found, and the rule that makes an alert of it."""
+    found = Finding.of(alert.finding)
+    match alert.watches:
+        case Watch.DRIFT:
+            yield from _of_drift(alert, found)
+        case Watch.AVAILABILITY:
+            count = len(found.checks)
+            yield f"{count or 'Some'} checks in a row got no verdict, the last one for {found.error or 'an error'}."
+            yield "Failed checks say nothing of quality; they are an alert of their own."
+        case Watch.NO_DATA:
+            if found.since is not None:
+                end = alert.resolved_at or now
+                yield f"The last verdict came {minute(found.since)} UTC: {span(end - found.since)} without one."
+            yield "A schedule expects verdicts; when several intervals pass without any, that is an alert of its own."
+
+
+def _of_drift(alert: AlertRecord, found: Finding) -> Iterator[str]:
+    if alert.fired_at is None:
+        yield "One check found it. An alert fires when another check, on other prompts, finds it again."
+    else:
+        yield f"{len(found.checks) or 2} checks, each on prompts of its own, found that {alert.metric} has moved."
+    if found.since is not None and found.until is not None:
+        yield f"The change came between {minute(found.since)} and {minute(found.until)} UTC."
+    level = "at all" if found.unit == "token" else f"beyond the lawful {number(LAWFUL_SHIFT, 'nat')} nat"
+    yield (
+        f"A check calls it drift when chance would do as much with p ≤ {DRIFT_P:g} (adjusted for all tests of the "
+        f"check) and it moved {level}."
+    )

@@ -1,0 +1,105 @@
+"""Alerts: all of them in a list, and one in full with why it fired and who was told."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from starlette.responses import Response
+
+from dashboards.configured import Configured
+from dashboards.sentences import moved, reasons
+from dashboards.visit import Visit
+from monitor.alerts.holds import Holds
+from monitor.alerts.inhibit import Conditions
+from monitor.deliveries.facts import Finding
+from monitor.errors import MalformedRequestError
+from monitor.store.alert_records import AlertFilter, AlertRecord, SilenceRecord
+from monitor.store.beats import Beats
+from monitor.store.keyset import Position, Window
+from monitor.worker.canary import CONNECTIVITY, Connectivity
+
+_PAGE = 50
+_MOST_SILENCES = 200
+SHOWN = {"open": True, "resolved": False, "all": None}
+# How long a silence may be made to last here.
+DURATIONS = {
+    "1h": ("1 hour", timedelta(hours=1)),
+    "4h": ("4 hours", timedelta(hours=4)),
+    "1d": ("1 day", timedelta(days=1)),
+    "7d": ("7 days", timedelta(days=7)),
+    "30d": ("30 days", timedelta(days=30)),
+}
+
+
+def alert_list(visit: Visit) -> Response:
+    show = visit.asked("show") if visit.asked("show") in SHOWN else "open"
+    after = _position(visit, visit.asked("after")) if visit.asked("after") else None
+    page = visit.state.alerts.list(Window(_PAGE, after), AlertFilter(open=SHOWN[show]))
+    return visit.page(
+        "alerts.html",
+        show=show,
+        alerts=[(alert, moved(alert)) for alert in page.items],
+        holds=_holds(visit, list(page.items)),
+        first=after is None,
+        next=_cursor(visit, page.next) if page.next else "",
+    )
+
+
+def alert_detail(visit: Visit) -> Response:
+    alert = visit.state.alerts.show(visit.path("alert_id"))
+    found = Finding.of(alert.finding)
+    return visit.page(
+        "alert.html",
+        alert=alert,
+        moved=moved(alert),
+        reasons=list(reasons(alert, visit.now)),
+        found=found,
+        proof=visit.queries.checks_evidence(found.checks, alert.metric),
+        events=visit.state.alerts.events(alert.id),
+        notices=visit.queries.notices_of(alert.id, alert.opened_at),
+        holds=_holds(visit, [alert]).get(alert.id, Holds()),
+        silences=_covering(visit, alert),
+        durations=DURATIONS,
+        scopes=scopes(alert),
+    )
+
+
+def scopes(alert: AlertRecord) -> dict[str, tuple[str, dict[str, str]]]:
+    """What a silence from an alert's page may cover: what it is called, and its matchers."""
+    labels = alert.labels
+    named = {name: labels[name] for name in ("provider", "model") if name in labels}
+    found = {}
+    if named:
+        found["alert"] = ("this alert's rule and metric here", {**named, **_own(alert)})
+        found["endpoint"] = ("everything about this endpoint", named)
+        found["provider"] = ("everything about this provider", {"provider": named["provider"]})
+    return found
+
+
+def _own(alert: AlertRecord) -> dict[str, str]:
+    return {name: alert.labels[name] for name in ("rule", "metric") if alert.labels.get(name)}
+
+
+def _holds(visit: Visit, alerts: list[AlertRecord]) -> dict[str, Holds]:
+    seen = Connectivity.from_json(Beats(visit.state.store.sessions).setting(CONNECTIVITY))
+    conditions = Conditions(offline=seen is not None and seen.offline)
+    windows = Configured.stored(visit.state).maintenance
+    return visit.state.alerts.holds(alerts, at=visit.now, windows=windows, conditions=conditions)
+
+
+def _covering(visit: Visit, alert: AlertRecord) -> list[SilenceRecord]:
+    """The silences that hold, or will hold, notices of the alert back."""
+    silences = visit.state.alerts.silences(Window(_MOST_SILENCES), not_over_at=visit.now).items
+    return [s for s in silences if s.silence.covers(alert.labels, max(visit.now, s.starts_at))]
+
+
+def _cursor(visit: Visit, position: Position) -> str:
+    at = position.key
+    return visit.state.key.cursor(["alerts", at.isoformat() if isinstance(at, datetime) else at, position.id])
+
+
+def _position(visit: Visit, cursor: str) -> Position:
+    which, at, alert_id = visit.state.key.read_cursor(cursor)
+    if which != "alerts":
+        raise MalformedRequestError("The cursor belongs to another list.", remedy="Begin at /alerts.")
+    return Position(datetime.fromisoformat(at), alert_id)

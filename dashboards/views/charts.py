@@ -1,0 +1,54 @@
+"""A chart of an endpoint: as a picture, and as a table of the same numbers."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from dashboards.chart import METRICS, Metric, Theme, Width
+from dashboards.configured import Configured
+from dashboards.past import Past
+from dashboards.visit import PRIVATE, Visit
+from monitor.errors import NotFoundError
+
+_ROWS = 25
+_FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+
+def chart_picture(visit: Visit) -> Response:
+    """The page's address of it carries the digest of its content, so that a browser asks once for each."""
+    # Altair and the engine behind it take 110 MB, which a service that nobody looks at does without.
+    from dashboards.drawing import drawn
+
+    metric = _asked_metric(visit)
+    chart = Past.asked(visit, Configured.stored(visit.state)).chart(metric.name)
+    theme = Theme.DARK if visit.asked("theme") == Theme.DARK else Theme.LIGHT
+    width = Width.NARROW if visit.asked("width") == Width.NARROW else Width.WIDE
+    known = visit.asked("v") == chart.digest
+    return Response(drawn(chart, theme, width), media_type="image/svg+xml", headers=_FOR_EVER if known else PRIVATE)
+
+
+def series_table(visit: Visit) -> Response:
+    """The newest first, some rows a page."""
+    metric, past = _asked_metric(visit), Past.asked(visit, Configured.stored(visit.state))
+    series = past.series(metric.name)
+    points = series.points[::-1]
+    last = max(1, -(-len(points) // _ROWS))
+    number = min(max(1, visit.asked_number("page")), last)
+    return visit.page(
+        "series.html",
+        endpoint=past.standing.endpoint,
+        metric=metric,
+        range=past.length,
+        points=points[(number - 1) * _ROWS : number * _ROWS],
+        count=len(points),
+        width=series.width,
+        number=number,
+        last=last,
+    )
+
+
+def _asked_metric(visit: Visit) -> Metric:
+    found = METRICS.get(visit.path("metric"))
+    if found is None:
+        raise NotFoundError("There is no such chart.", remedy="The endpoint's page shows those there are.")
+    return found

@@ -1,0 +1,59 @@
+"""The page of an endpoint: the verdict, its history as charts, what was found last, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.responses import Response
+
+from dashboards.chart import METRICS, Chart, Range
+from dashboards.configured import Configured, labels_of
+from dashboards.past import ALERT_LETTER, LETTERS, Past
+from dashboards.sentences import headline, standing_of_fidelity
+from dashboards.states import state_of
+from dashboards.visit import Visit
+from monitor.store.alert_records import AlertFilter
+from monitor.store.browse_records import ChangeFilter, RunFilter
+from monitor.store.keyset import Window
+from monitor.store.vocabulary import AlertState
+
+_ALERTS = 10
+_RUNS = 15
+_CHANGES = 15
+
+
+def endpoint(visit: Visit) -> Response:
+    configured = Configured.stored(visit.state)
+    past = Past.asked(visit, configured)
+    record, browse = past.standing.endpoint, visit.state.browse
+    labels = labels_of(record)
+    alerts = visit.state.alerts.list(Window(_ALERTS), AlertFilter(endpoint_id=record.id)).items
+    still_open = [alert for alert in alerts if alert.state is not AlertState.RESOLVED]
+    state = state_of(past.standing, still_open, maintenance=configured.in_maintenance(labels, visit.now))
+    return visit.page(
+        "endpoint.html",
+        endpoint=record,
+        labels={name: value for name, value in sorted(labels.items()) if name not in ("provider", "model")},
+        state=state,
+        headline=headline(past.standing, state, still_open, past.evidence),
+        fidelity=standing_of_fidelity(past.evidence),
+        latest=past.standing.latest,
+        judged=past.standing.judged,
+        next_at=None if past.slots is None else past.slots.next_slot(visit.now),
+        evidence=past.evidence,
+        charts=_shown([past.chart(name) for name in METRICS]),
+        range=past.length,
+        ranges=tuple(Range),
+        alerts=alerts,
+        runs=browse.runs(RunFilter(endpoint_id=record.id), Window(_RUNS)).items,
+        changes=browse.changes(ChangeFilter(endpoint_id=record.id), Window(_CHANGES)).items,
+        letters=LETTERS,
+        alert_letter=ALERT_LETTER,
+    )
+
+
+def _shown(charts: Sequence[Chart]) -> list[Chart]:
+    """Those with anything to see; the token counts only where nothing tells more."""
+    found = [chart for chart in charts if chart.points]
+    telling = [chart for chart in found if chart.metric is not METRICS["token_offset"]]
+    return telling or found

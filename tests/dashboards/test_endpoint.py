@@ -1,0 +1,144 @@
+"""The endpoint's page: a verdict in a sentence, charts with their numbers as tables, what was found, what happened."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.dashboards.material import HOSTILE, Installation
+from tests.dashboards.pages import Element, cells
+from tests.dashboards.visitor import Visitors
+
+UNKNOWN = "ep_00000000000000000000000000"
+
+
+def page_of(installation: Installation, visitors: Visitors, story: str, query: str = "") -> Element:
+    return visitors.stranger.get(f"/endpoints/{installation.endpoints[story].id}{query}")
+
+
+@pytest.mark.parametrize(
+    ("story", "sentence"),
+    [
+        ("fine", "It is what it was: the last check found no drift."),
+        ("failing", "It cannot be asked: provider_auth."),
+        ("silent", "Nothing has been heard of it for too long."),
+        ("kept", "It is in maintenance: it is measured on, and no notice is sent."),
+        ("new", "Its baseline has just been set; later checks are compared with it."),
+    ],
+)
+def test_the_headline_is_the_verdict_in_a_sentence(
+    installation: Installation, visitors: Visitors, story: str, sentence: str
+) -> None:
+    assert page_of(installation, visitors, story).one(class_="headline").text == sentence
+
+
+def test_the_headline_of_a_drift_says_how_far_and_what_it_looks_like(
+    installation: Installation, visitors: Visitors
+) -> None:
+    page = page_of(installation, visitors, "drifting")
+    headline = page.one(class_="headline").text
+    assert headline.startswith("It is not what it was: logprobs moved by 0.6")
+    assert headline.endswith("looks like w4-g64 93%, w8-channel 7%.")
+    assert "outside every allowed profile" in page.one(class_="verdict").text
+
+
+def test_each_chart_says_its_finding_and_leads_to_its_numbers(installation: Installation, visitors: Visitors) -> None:
+    visitor = visitors.stranger
+    page = visitor.get(f"/endpoints/{installation.endpoints['drifting'].id}")
+    figures = page.all("figure")
+    assert [one.one("b").text for one in figures] == ["Fidelity", "Drift"]
+    finding = figures[0].one(class_="finding").text
+    assert "beyond the lawful 0.021." in finding
+    assert "Without data for 1.8 d." in finding
+
+    table = visitor.get(figures[0].one("figcaption").one("a").attributes["href"])
+
+    rows = cells(table.one("table"))
+    assert len(rows) == 25
+    assert float(rows[0][1]) > 0.6
+    older = visitor.get(f"{visitor.response.url.path}{table.one('a', rel='next').attributes['href']}")
+    assert "Page 2 of 5" in older.one(class_="pager").text
+
+
+def test_a_chart_is_drawn_for_each_theme_and_width_without_foreign_text(
+    installation: Installation, visitors: Visitors
+) -> None:
+    visitor = visitors.stranger
+    picture = visitor.get(f"/endpoints/{installation.endpoints['hostile'].id}").all("picture")[0]
+    addresses = [one.attributes["srcset"] for one in picture.all("source")] + [picture.one("img").attributes["src"]]
+
+    drawings = {}
+    for address in addresses:
+        answer = visitor.client.get(address)
+        assert answer.headers["content-type"].startswith("image/svg+xml")
+        root = ElementTree.fromstring(answer.text)
+        drawings[answer.text] = {one.text for one in root.iter("{http://www.w3.org/2000/svg}text")}
+
+    assert len(drawings) == 4
+    assert all("C" in letters and not any("<" in str(text) for text in letters) for letters in drawings.values())
+
+
+def test_a_chart_may_be_kept_for_ever_under_its_digest_alone(installation: Installation, visitors: Visitors) -> None:
+    visitor = visitors.stranger
+    image = visitor.get(f"/endpoints/{installation.endpoints['fine'].id}").all("img")[0].attributes["src"]
+    assert "immutable" in visitor.client.get(image).headers["cache-control"]
+    assert "immutable" not in visitor.client.get(image.replace("v=", "v=0")).headers["cache-control"]
+
+
+def test_the_checks_table_has_the_numbers_of_the_last_check(installation: Installation, visitors: Visitors) -> None:
+    table = page_of(installation, visitors, "drifting").all("table")[0]
+    logprobs, accounting, fidelity = cells(table)
+    assert logprobs[:2] == ["logprobs", "D drift"]
+    assert logprobs[3:7] == ["0.001 nat", "0.006", "4e-06", "20"]
+    assert logprobs[7] == "looks like w4-g64 93%, w8-channel 7%"
+    assert accounting[:4] == ["accounting", "O ok", "+0 token", "+0 token"]
+    assert fidelity[:2] == ["fidelity", "S suspect"]
+
+
+def test_alerts_changes_and_runs_are_there(installation: Installation, visitors: Visitors) -> None:
+    page = page_of(installation, visitors, "drifting")
+    (alert,) = page.all("section", aria_labelledby="alerts")[0].all("li")
+    assert alert.text.startswith("D firing drift · logprobs critical")
+    assert "fingerprint fp_9a1c became fp_2b77" in page.one(class_="changes").text
+    runs = cells(page.all("table")[-1])
+    assert len(runs) == 15
+    assert runs[0][1:4] == ["logprobs", "schedule", "succeeded"]
+
+
+def test_hostile_texts_are_text(installation: Installation, visitors: Visitors) -> None:
+    page = page_of(installation, visitors, "hostile")
+    assert HOSTILE in page.one(class_="changes").text
+    assert HOSTILE in page.all("table")[0].text
+    assert HOSTILE in page.one(class_="facts").text
+    assert "\u202e" not in page.text
+    assert [one.attributes["src"] for one in page.all("script")] == ["/static/live.js"]
+
+
+@pytest.mark.parametrize(("query", "shown"), [("", "30d"), ("?range=7d", "7d"), ("?range=1000y", "30d")])
+def test_the_range_is_chosen_by_the_address(
+    installation: Installation, visitors: Visitors, query: str, shown: str
+) -> None:
+    chosen = page_of(installation, visitors, "fine", query).one("a", aria_current="true")
+    assert chosen.text == shown
+
+
+def test_an_endpoint_without_any_point_says_so(installation: Installation, visitors: Visitors) -> None:
+    assert "Nothing was measured in this time." in page_of(installation, visitors, "silent", "?range=24h").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/endpoints/{UNKNOWN}", "/endpoints/%00", f"/endpoints/{UNKNOWN}/charts/fidelity.svg", "/nothing", "/alerts/x"],
+)
+def test_what_is_not_there_is_a_page_that_says_so(visitors: Visitors, path: str) -> None:
+    visitor = visitors.stranger
+    page = visitor.get(path)
+    assert visitor.response.status_code == 404
+    assert page.one("h1").text == "Not here"
+
+
+def test_an_unknown_chart_is_not_there(installation: Installation, visitors: Visitors) -> None:
+    visitor = visitors.stranger
+    visitor.get(f"/endpoints/{installation.endpoints['fine'].id}/charts/nothing.svg")
+    assert visitor.response.status_code == 404

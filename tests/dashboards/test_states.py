@@ -1,0 +1,83 @@
+"""How an endpoint stands: alerts before checks, a proven drift before everything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dashboards import states
+from dashboards.states import LEGEND, State, state_of
+from monitor.alerts.rule import Watch
+from monitor.drift.rule import Verdict
+from monitor.store.alert_records import AlertRecord
+from monitor.store.browse_records import EndpointOverview
+from monitor.store.entries import CheckEntry
+from monitor.store.records import EndpointRecord
+from monitor.store.vocabulary import AlertState, RunStatus, Severity, Trigger
+
+NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
+ENDPOINT = EndpointRecord("ep_1", "acme", "https://a.test", "lark", "lark", {}, {}, {}, NOW)
+
+
+def check(
+    status: RunStatus = RunStatus.SUCCEEDED, verdict: Verdict | None = None, *, enrolled: bool = False
+) -> CheckEntry:
+    fields: dict[str, Any] = dict.fromkeys(CheckEntry.__dataclass_fields__)
+    fields |= {"id": "chk_1", "trigger": Trigger.CLI, "status": status, "verdict": verdict, "enrolled": enrolled}
+    return CheckEntry(**fields)
+
+
+def alert(state: AlertState) -> AlertRecord:
+    fields: dict[str, Any] = dict.fromkeys(AlertRecord.__dataclass_fields__)
+    fields |= {"state": state, "severity": Severity.CRITICAL, "watches": Watch.DRIFT, "labels": {}, "finding": {}}
+    return AlertRecord(**fields)
+
+
+def judged(verdict: Verdict, *, enrolled: bool = False) -> EndpointOverview:
+    found = check(verdict=verdict, enrolled=enrolled)
+    return EndpointOverview(ENDPOINT, found, found)
+
+
+@pytest.mark.parametrize(
+    ("standing", "state"),
+    [
+        (EndpointOverview(ENDPOINT, None, None), states.WAITING),
+        (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), None), states.CHECKING),
+        (EndpointOverview(ENDPOINT, check(RunStatus.EXPIRED), None), states.WAITING),
+        (EndpointOverview(ENDPOINT, check(RunStatus.FAILED), judged(Verdict.OK).judged), states.ERROR),
+        (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), judged(Verdict.OK).judged), states.OK),
+        (judged(Verdict.SUSPECT), states.SUSPECT),
+        (judged(Verdict.DRIFT), states.DRIFT),
+        (judged(Verdict.INCONCLUSIVE), states.INCONCLUSIVE),
+        (judged(Verdict.INCONCLUSIVE, enrolled=True), states.ENROLLED),
+        (judged(Verdict.OK, enrolled=True), states.OK),
+    ],
+)
+def test_without_alerts_the_checks_decide(standing: EndpointOverview, state: State) -> None:
+    assert state_of(standing, [], maintenance=False) == state
+
+
+@pytest.mark.parametrize(
+    ("alerts", "state"),
+    [
+        ([AlertState.PENDING], states.PENDING),
+        ([AlertState.NO_DATA, AlertState.PENDING], states.NO_DATA),
+        ([AlertState.RECOVERING, AlertState.NO_DATA], states.RECOVERING),
+        ([AlertState.NO_DATA, AlertState.ERROR], states.ERROR),
+        ([AlertState.ERROR, AlertState.FIRING], states.DRIFT),
+    ],
+)
+def test_the_gravest_alert_decides(alerts: list[AlertState], state: State) -> None:
+    open_alerts = [alert(one) for one in alerts]
+    assert state_of(judged(Verdict.OK), open_alerts, maintenance=False) == state
+
+
+def test_maintenance_covers_everything_but_a_proven_drift() -> None:
+    assert state_of(judged(Verdict.DRIFT), [alert(AlertState.ERROR)], maintenance=True) == states.MAINTENANCE
+    assert state_of(judged(Verdict.OK), [alert(AlertState.FIRING)], maintenance=True) == states.DRIFT
+
+
+def test_no_two_states_share_a_letter_so_that_nobody_needs_the_colour() -> None:
+    assert len({state.letter for state in LEGEND}) == len(LEGEND)
