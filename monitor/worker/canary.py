@@ -1,0 +1,99 @@
+"""Is it us? Whether anything can be reached at all; while nothing can, no provider is blamed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from monitor import clock
+from monitor.worker.configured import Configured
+from monitor.worker.context import Context
+from probes.address import PRIVATE_TOO, AddressPolicy, policy_for
+from probes.errors import ProbeError
+from probes.transport import connects
+
+# Both in the table of settings: what the canary found, and when it was run last.
+CONNECTIVITY = "connectivity"
+_TIMEOUT_S = 3.0
+_FRESH_S = 5.0
+# One host that is away is its own affair.
+_FEWEST_HOSTS = 2
+_MOST_HOSTS = 6
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connectivity:
+    """`since`: when nothing could be reached for the first time in a row."""
+
+    at: datetime
+    since: datetime | None = None
+
+    @property
+    def offline(self) -> bool:
+        return self.since is not None
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Connectivity | None:
+        if not isinstance(stored, dict):
+            return None
+        since = stored.get("since")
+        return cls(datetime.fromisoformat(stored["at"]), None if since is None else datetime.fromisoformat(since))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"at": self.at.isoformat(), "since": None if self.since is None else self.since.isoformat()}
+
+
+def canary(context: Context) -> Connectivity:
+    """Look, and write down what was seen."""
+    before = connectivity(context)
+    reached = asyncio.run(_any_reached(_hosts(context)))
+    now = clock.now()
+    since = None if reached else (before and before.since) or now
+    found = Connectivity(now, since)
+    if before is None or before.offline != found.offline:
+        _log.warning("The service is %s.", "offline" if found.offline else "online")
+    context.beats.put_setting(CONNECTIVITY, found.to_json(), now)
+    return found
+
+
+def connectivity(context: Context) -> Connectivity | None:
+    """What the last look found, None before the first."""
+    return Connectivity.from_json(context.beats.setting(CONNECTIVITY))
+
+
+def is_offline(context: Context, error: ProbeError) -> bool:
+    """Whether a provider that could not be reached is to blame on us: looked at anew unless that was just done."""
+    if error.code != ProbeError.code:
+        return False
+    last = connectivity(context)
+    if last is None or abs((clock.now() - last.at).total_seconds()) > _FRESH_S:
+        last = canary(context)
+    return last.offline
+
+
+def _hosts(context: Context) -> list[tuple[str, AddressPolicy]]:
+    """The hosts to try as URLs: those of the settings, or the public ones of the providers."""
+    named = [host.strip() for host in context.settings.canary_hosts.split(",") if host.strip()]
+    if named:
+        return [(f"https://{host}/", PRIVATE_TOO) for host in named]
+    return [(url, policy_for(allow_private=False)) for url in _provider_hosts(context.configured())]
+
+
+def _provider_hosts(configured: Configured) -> list[str]:
+    public = [one.config.base_url for one in configured.endpoints.values() if not one.config.allow_private]
+    urls = dict.fromkeys(f"https://{urlsplit(url).netloc}/" for url in public)
+    return list(urls)[:_MOST_HOSTS]
+
+
+async def _any_reached(hosts: Sequence[tuple[str, AddressPolicy]]) -> bool:
+    """True as well where there are too few hosts to tell."""
+    if len(hosts) < _FEWEST_HOSTS:
+        return True
+    return any(await asyncio.gather(*(connects(url, policy, _TIMEOUT_S) for url, policy in hosts)))

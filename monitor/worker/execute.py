@@ -1,0 +1,233 @@
+"""Makes one check of the queue: claim, budget, ask, judge, and the end of it in one transaction."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from monitor import clock
+from monitor.check import CheckOptions, OpenReference, Silent
+from monitor.check.ask import Limits as AskLimits
+from monitor.check.ask import Manner, Stop
+from monitor.check.brake import Brake
+from monitor.check.ledger import Ledger
+from monitor.check.plans import affordable_plans
+from monitor.check.run import Done, Work, asked_and_judged
+from monitor.errors import BudgetError, ConfigError, LeaseLostError, OfflineError, StorageError
+from monitor.fault_points import FaultPoint, fault_point
+from monitor.store import Claimed, RunStatus
+from monitor.store.conclusion import Bearings, Ended, ServiceNews, conclude
+from monitor.store.process import this_process
+from monitor.worker.canary import is_offline
+from monitor.worker.configured import Configured, KnownEndpoint
+from monitor.worker.context import Context
+from monitor.worker.heartbeat import Heartbeat, WorkerStoppingError
+from monitor.worker.names import EXECUTE, FAN_OUT
+from monitor.worker.pace import SharedPace
+from probes.errors import ProbeError
+from probes.plan import Plan, ProbeKind
+from reference_engine.errors import CodedError, EngineError
+
+# Below Celery's own limits, and long enough for the slowest lawful endpoint.
+TIMEOUT_S = 540.0
+# Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
+_RESERVED_OF_ESTIMATE = 2.0
+_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
+_JUST_OVER = timedelta(microseconds=1)
+
+_log = logging.getLogger(__name__)
+
+
+def execute(context: Context, check_id: str) -> None:
+    """Make a check unless it is another's, or done: a message that comes twice, or late, changes nothing."""
+    if context.stop.is_up:
+        return
+    configured = context.configured()
+    claimed = context.queue.claim(check_id, this_process(), clock.now(), context.lease)
+    if claimed is None:
+        return
+    fault_point(FaultPoint.AFTER_CLAIM)
+    endpoint = configured.endpoints.get(claimed.entry.endpoint_id)
+    if endpoint is None:
+        _end_unknown(context, claimed)
+        return
+    _Attempt(context, configured, endpoint, claimed).make()
+
+
+def _end_unknown(context: Context, claimed: Claimed) -> None:
+    why = "The configuration no longer has this endpoint."
+    status, code = RunStatus.CANCELLED, ConfigError.code
+    context.queue.finish(claimed.lease, status=status, error_code=code, error=why, at=clock.now())
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What an attempt came to, before it is written down."""
+
+    ended: Ended
+    news: tuple[ServiceNews, ...] = ()
+
+
+class _Attempt:
+    """One attempt at a check that this process holds the lease of."""
+
+    def __init__(self, context: Context, configured: Configured, endpoint: KnownEndpoint, claimed: Claimed) -> None:
+        self._context = context
+        self._configured = configured
+        self._endpoint = endpoint
+        self._claimed = claimed
+        self._ledger = Ledger.leased(context.store, endpoint.record, claimed)
+        self._brake = Brake()
+
+    def make(self) -> None:
+        check_id = self._claimed.entry.id
+        try:
+            with self._heartbeat():
+                outcome = self._outcome()
+            self._conclude(outcome)
+        except WorkerStoppingError:
+            self._give_back()
+        except (LeaseLostError, StorageError) as error:
+            # Another attempt goes on from what is stored.
+            _log.warning("Check %s was left at attempt %d: %s", check_id, self._claimed.lease.attempt, error.message)
+
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(
+            self._context.queue,
+            self._claimed.lease,
+            self._context.lease,
+            progress=lambda: (self._ledger.done, self._ledger.planned),
+            brake=self._brake,
+            stop=self._context.stop,
+        )
+
+    def _outcome(self) -> _Outcome:
+        try:
+            return self._succeeded(self._checked())
+        except (LeaseLostError, StorageError, WorkerStoppingError):
+            raise
+        except BudgetError as error:
+            return self._failed(error, news=(self._budget_news(),), ours=True)
+        except ProbeError as error:
+            if is_offline(self._context, error):
+                return self._failed(OfflineError("No host that should answer does."), ours=True)
+            return self._failed(error)
+        except EngineError as error:
+            return self._failed(error, news=(self._reference_news(error),), ours=True)
+        except CodedError as error:
+            return self._failed(error, ours=True)
+        except Exception:  # noqa: BLE001 - an error of ours must not leave the check to be tried for ever
+            _log.exception("Check %s failed.", self._claimed.entry.id)
+            return self._failed(CodedError("An error of the monitor itself; its log has it."), ours=True)
+
+    def _checked(self) -> Done:
+        self._brake.check()
+        options = replace(
+            CheckOptions.from_json(self._claimed.entry.options), confirms=self._claimed.entry.confirms is not None
+        )
+        reference = self._context.references.of(self._endpoint.config.reference)
+        plans, max_cost = self._affordable(options, reference)
+        config = self._endpoint.config
+        limits = AskLimits(options.timeout or TIMEOUT_S, max_cost, config.prices)
+        pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
+        work = Work(config, options.probes, plans, Manner(limits, pace, self._brake))
+        return asked_and_judged(work, reference, self._ledger, Silent())
+
+    def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Sequence[Plan], float | None]:
+        """The plans, and what they may cost, once that is reserved of the provider's day. Raises BudgetError."""
+        config, nonce = self._endpoint.config, bytes.fromhex(self._claimed.entry.nonce)
+
+        def plans_of(options: CheckOptions) -> tuple[Sequence[Plan], float | None]:
+            with reference.turn:
+                plans, estimate = affordable_plans(
+                    options,
+                    self._context.seed,
+                    nonce,
+                    tokenizer=reference.tokenizer,
+                    has_reference=reference.engine is not None,
+                    prices=config.prices,
+                )
+            return plans, estimate.usd
+
+        plans, usd = plans_of(options)
+        if usd is None:
+            return plans, None
+        budget = self._configured.config.daily_budget_microusd(config.provider)
+        wanted = max(1, math.ceil(usd * _RESERVED_OF_ESTIMATE * 1e6))
+        granted = self._context.limits.reserve(
+            self._claimed.entry.id, config.provider, clock.now().date(), wanted, budget
+        )
+        if granted is None:
+            raise BudgetError(
+                f"Provider {config.provider} has spent its budget of today.",
+                remedy="Raise its daily_budget_usd, or wait until midnight UTC.",
+            )
+        if granted < usd * 1e6:
+            plans, _ = plans_of(replace(options, max_cost=granted / 1e6))
+        return plans, options.max_cost if budget is None else granted / 1e6
+
+    def _succeeded(self, done: Done) -> _Outcome:
+        document = done.document
+        ended = Ended(
+            done.status,
+            verdict=document.verdict,
+            enrolled=document.enrolled,
+            error_code=done.error_code,
+            spent=self._ledger.spent_microusd,
+            done=self._ledger.done,
+            planned=self._ledger.planned,
+        )
+        return _Outcome(ended, (self._budget_news(),) if done.stop is Stop.BUDGET else ())
+
+    def _failed(self, error: CodedError, *, news: tuple[ServiceNews, ...] = (), ours: bool = False) -> _Outcome:
+        ended = Ended(
+            RunStatus.FAILED,
+            error_code=error.code,
+            error=error.message,
+            unfinished=self._ledger.unfinished(RunStatus.FAILED, error.code),
+            ours=ours,
+            spent=self._ledger.spent_microusd,
+            done=self._ledger.done,
+            planned=self._ledger.planned,
+        )
+        return _Outcome(ended, news)
+
+    def _budget_news(self) -> ServiceNews:
+        provider, day = self._endpoint.config.provider, clock.now().date().isoformat()
+        return ServiceNews("budget.exhausted", f"budget:{provider}:{day}", {"provider": provider, "day": day})
+
+    def _reference_news(self, error: CodedError) -> ServiceNews:
+        model, day = self._endpoint.config.model, clock.now().date().isoformat()
+        data = {"model": model, "error": error.code, "reason": f"The reference of {model} cannot be used."}
+        return ServiceNews("monitor.degraded", f"reference:{model}:{error.code}:{day}", data)
+
+    def _conclude(self, outcome: _Outcome) -> None:
+        fault_point(FaultPoint.BEFORE_CONCLUDE)
+        at = clock.now()
+        with self._context.store.sessions.write() as session:
+            confirming = conclude(session, self._claimed, outcome.ended, self._bearings(), outcome.news, at)
+        fault_point(FaultPoint.AFTER_COMMIT_BEFORE_PUBLISH)
+        if confirming is not None:
+            self._context.bell.ring(EXECUTE, confirming)
+        self._context.bell.ring(FAN_OUT)
+
+    def _bearings(self) -> Bearings:
+        at = clock.now()
+        options = CheckOptions.from_json(self._claimed.entry.options)
+        probes = tuple(kind for kind in _CONFIRMED_PROBES if kind in options.probes)
+        return Bearings(
+            labels=self._endpoint.labels,
+            rules=self._configured.rules(self._endpoint, at),
+            maintenance=self._configured.in_maintenance(self._endpoint, at),
+            confirm_within=self._endpoint.every(at),
+            confirm_options=replace(options, probes=probes).to_json(),
+        )
+
+    def _give_back(self) -> None:
+        """Let the next worker go on at once: the lease is over, and the bell rung for it."""
+        lease, progress = self._claimed.lease, {"done": self._ledger.done, "planned": self._ledger.planned}
+        self._context.queue.extend(lease, clock.now() - _JUST_OVER, timedelta(0), **progress)
+        self._context.bell.ring(EXECUTE, lease.check_id)

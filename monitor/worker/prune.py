@@ -1,0 +1,39 @@
+"""Deletes what the configuration keeps no longer, a little at a time, so that checks never wait for it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from monitor import clock
+from monitor.store import retention
+from monitor.store.retention import Prune
+from monitor.worker.context import Context
+
+_AT_MOST_S = 120.0
+_PAUSE_S = 0.05
+_PROCESSES_REMEMBERED = timedelta(days=7)
+
+
+def prune(context: Context, now: datetime) -> int:
+    """How many rows were deleted; what is left when the time is up waits for the next time."""
+    kept = context.configured().config.file.retention
+    ages: list[tuple[Prune, float]] = [
+        (retention.bodies, kept.bodies),
+        (retention.samples, kept.samples),
+        (retention.points, kept.samples),
+        (retention.hours, kept.rollups_hour),
+        (retention.news, kept.deliveries),
+    ]
+    until = clock.monotonic() + _AT_MOST_S
+    deleted = 0
+    for what, seconds in ages:
+        before = now - timedelta(seconds=seconds)
+        while clock.monotonic() < until and (some := context.retention.prune(what, before)):
+            deleted += some
+            # Let others write in between.
+            if context.stop.wait(_PAUSE_S):
+                return deleted
+    deleted += context.deliveries.prune(now - timedelta(seconds=kept.deliveries))
+    context.idempotency.prune(now)
+    context.retention.forget_processes(now - _PROCESSES_REMEMBERED)
+    return deleted

@@ -1,0 +1,127 @@
+"""Enters the checks whose time has come, and notices endpoints that nothing is heard of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from monitor.alerts.rule import AlertRule, Watch, rule_for
+from monitor.alerts.signals import Tick
+from monitor.check import CheckOptions
+from monitor.fault_points import FaultPoint, fault_point
+from monitor.schedule import CatchUp, deadline, due
+from monitor.store import CheckRequest, Trigger
+from monitor.store.alerts import last_verdict_at
+from monitor.worker.canary import connectivity
+from monitor.worker.configured import Configured, KnownEndpoint
+from monitor.worker.context import Context
+from monitor.worker.names import EXECUTE
+from probes.plan import ProbeKind
+
+# In the table of settings: when the last tick ran, and since when they have been running without a gap.
+TICKING = "ticking"
+_LONGEST_GAP = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticking:
+    """`since`: the service has watched without a gap from then on. Silence before that was its own."""
+
+    at: datetime
+    since: datetime
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Ticking | None:
+        if not isinstance(stored, dict):
+            return None
+        return cls(datetime.fromisoformat(stored["at"]), datetime.fromisoformat(stored["since"]))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"at": self.at.isoformat(), "since": self.since.isoformat()}
+
+
+def ticked(before: Ticking | None, now: datetime) -> Ticking:
+    """The next state. A gap, or a clock that was set back, begins a new watch."""
+    steady = before is not None and timedelta(0) <= now - before.at <= _LONGEST_GAP
+    return Ticking(now, before.since if before is not None and steady else now)
+
+
+def tick(context: Context, now: datetime) -> list[str]:
+    """The ids of the checks that were entered. Two that tick at once enter each check once."""
+    configured = context.configured()
+    entered = context.queue.enqueue(requests_due(configured, _last_slots(context, configured), now), now)
+    fault_point(FaultPoint.AFTER_ENQUEUE)
+    ids = [entry.id for entry in entered]
+    if ids:
+        context.bell.ring(EXECUTE, *ids)
+    watch = ticked(Ticking.from_json(context.beats.setting(TICKING)), now)
+    context.beats.put_setting(TICKING, watch.to_json(), now)
+    _notice_silence(context, configured, watch, now)
+    return ids
+
+
+def requests_due(configured: Configured, last_slots: Mapping[str, datetime], now: datetime) -> Iterable[CheckRequest]:
+    """`last_slots`: the latest slot that each endpoint was entered for by its present schedule, by endpoint id."""
+    for endpoint_id, endpoint in configured.endpoints.items():
+        schedule, slots = endpoint.schedule, endpoint.slots
+        slot = due(
+            slots,
+            last_slots.get(endpoint_id),
+            now,
+            CatchUp(schedule.catch_up),
+            key=endpoint_id,
+            jitter=schedule.jitter if schedule.cron is None else 0.0,
+        )
+        if slot is not None:
+            yield _request(endpoint, slot, now)
+
+
+def _request(endpoint: KnownEndpoint, slot: datetime, now: datetime) -> CheckRequest:
+    schedule = endpoint.schedule
+    options = CheckOptions(probes=tuple(ProbeKind(name) for name in schedule.probes), n=schedule.n)
+    end = deadline(endpoint.slots, slot, now)
+    if schedule.deadline is not None:
+        end = now + timedelta(seconds=schedule.deadline)
+    return CheckRequest(
+        f"{schedule.id}:{endpoint.record.id}:{slot.isoformat()}",
+        endpoint.record.id,
+        Trigger.SCHEDULE,
+        slot,
+        options.to_json(),
+        schedule=schedule.id,
+        deadline=end,
+    )
+
+
+def _last_slots(context: Context, configured: Configured) -> dict[str, datetime]:
+    by_schedule: dict[str, list[str]] = {}
+    for endpoint_id, endpoint in configured.endpoints.items():
+        by_schedule.setdefault(endpoint.schedule.id, []).append(endpoint_id)
+    found: dict[str, datetime] = {}
+    for schedule, endpoint_ids in by_schedule.items():
+        found |= context.queue.last_slots(schedule, endpoint_ids)
+    return found
+
+
+def _notice_silence(context: Context, configured: Configured, watch: Ticking, now: datetime) -> None:
+    """Tell the no-data rules of the endpoints that are silent. While we are offline, the silence is ours."""
+    seen = connectivity(context)
+    if seen is not None and seen.offline:
+        return
+    for endpoint_id, endpoint in configured.endpoints.items():
+        rules = configured.rules(endpoint, now)
+        rule = rule_for(rules, Watch.NO_DATA, endpoint.labels)
+        if rule is None or not _is_silent(rule, watch.since, now):
+            continue
+        with context.store.sessions.read() as session:
+            heard = last_verdict_at(session, endpoint_id)
+        quiet_since = max(watch.since, endpoint.record.created_at, heard or watch.since)
+        if _is_silent(rule, quiet_since, now):
+            maintenance = configured.in_maintenance(endpoint, now)
+            context.alerts.apply(endpoint_id, endpoint.labels, [Tick(now, quiet_since, maintenance)], rules, at=now)
+
+
+def _is_silent(rule: AlertRule, since: datetime, now: datetime) -> bool:
+    return now - since >= rule.no_data_after * rule.every

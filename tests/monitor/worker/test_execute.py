@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import select
+
+from monitor import clock
+from monitor.config import load_config
+from monitor.config.objects import objects_of
+from monitor.errors import StorageError
+from monitor.store import RunStatus
+from monitor.store.config import ConfigObjects
+from monitor.store.tables import Alert, ServiceEvent
+from monitor.store.vocabulary import ConfigKind
+from monitor.worker.execute import execute
+from tests.endpoints.scripted_model import ScriptedModel
+from tests.endpoints.server import ScriptedServer
+from tests.reliability.service import ROOT, Service
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def events(service: Service) -> dict[str, dict[str, object]]:
+    with service.store.sessions.read() as session:
+        return {event.type: event.data for event in session.scalars(select(ServiceEvent))}
+
+
+def test_a_check_that_was_made_is_told_with_its_verdict(service: Service) -> None:
+    with ScriptedServer(ScriptedModel()) as endpoint, service.context() as context:
+        (check_id,) = service.enqueue(service.configure(endpoint.base_url), "one", ring=False)
+
+        execute(context, check_id)
+
+    service.assert_whole(check_id, attempts=1)
+    assert service.entry(check_id).enrolled
+    assert events(service)["run.finished"] == {
+        "check": check_id,
+        "trigger": "api",
+        "status": "succeeded",
+        "verdict": "inconclusive",
+        "enrolled": True,
+        "error": None,
+    }
+
+
+def test_a_check_of_an_endpoint_that_left_the_configuration_is_cancelled(service: Service) -> None:
+    (check_id,) = service.enqueue(service.configure(NOWHERE), "gone", ring=False)
+    file = objects_of(load_config(service.folder / "providers.yaml"))
+    left = [one for one in file if one.kind is not ConfigKind.PROVIDER]
+    ConfigObjects(service.store.sessions).apply(left, actor="test", at=clock.now())
+
+    with service.context() as context:
+        execute(context, check_id)
+
+    assert service.entry(check_id).status is RunStatus.CANCELLED
+
+
+def test_while_nothing_can_be_reached_no_provider_is_blamed(service: Service) -> None:
+    (check_id,) = service.enqueue(service.configure(NOWHERE), "offline", ring=False)
+
+    with service.context(canary_hosts="127.0.0.1:9,127.0.0.1:10") as context:
+        execute(context, check_id)
+
+    entry = service.entry(check_id)
+    assert (entry.status, entry.error_code) == (RunStatus.FAILED, "offline")
+    assert service.count(Alert) == 0
+
+
+def test_a_provider_that_alone_is_away_is_blamed(service: Service) -> None:
+    with ScriptedServer(ScriptedModel()) as other, ScriptedServer(ScriptedModel()) as another:
+        (check_id,) = service.enqueue(service.configure(NOWHERE), "away", ring=False)
+        with service.context(canary_hosts=f"127.0.0.1:{other.port},127.0.0.1:{another.port}") as context:
+            execute(context, check_id)
+
+    assert service.entry(check_id).error_code == "provider_unreachable"
+    assert service.count(Alert) == 1
+
+
+def test_a_key_that_is_missing_fails_the_check_and_blames_nobody(service: Service) -> None:
+    endpoint_id = service.configure(NOWHERE, provider={"api_key": "${env:NO_SUCH_KEY}"})
+    (check_id,) = service.enqueue(endpoint_id, "keyless", ring=False)
+
+    with service.context() as context:
+        execute(context, check_id)
+
+    assert service.entry(check_id).error_code == "secret_missing"
+    assert service.count(Alert) == 0
+
+
+def test_a_worker_with_another_seed_refuses_to_work(service: Service) -> None:
+    service.configure(NOWHERE)
+    (service.data / "seed").unlink()
+
+    with pytest.raises(StorageError, match="seed"), service.context():
+        pass
+
+
+def test_a_rate_is_shared_by_all_checks_of_a_provider(service: Service) -> None:
+    with ScriptedServer(ScriptedModel()) as endpoint, service.context() as context:
+        endpoint_id = service.configure(endpoint.base_url, provider={"limits": {"rpm": 1200}})
+        ids = service.enqueue(endpoint_id, "first", "second", options={"probes": ["logprobs"], "n": 8}, ring=False)
+        started = clock.monotonic()
+
+        for check_id in ids:
+            execute(context, check_id)
+
+        # Sixteen requests, 50 ms apart, but for the first.
+        assert clock.monotonic() - started >= 15 * 0.05
+
+
+def test_without_a_reference_no_tensors_are_loaded(service: Service) -> None:
+    with ScriptedServer(ScriptedModel()) as endpoint:
+        (check_id,) = service.enqueue(service.configure(endpoint.base_url), "light", ring=False)
+        program = f"""
+import sys
+from monitor.settings import load_settings
+from monitor.worker import run, tasks
+from monitor.worker.bell import SilentBell
+from monitor.worker.context import Context
+from monitor.worker.execute import execute
+from monitor.worker.stop_sign import StopSign
+execute(Context.open(load_settings(), SilentBell(), StopSign()), {check_id!r})
+sys.exit("torch" in sys.modules)
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **service.environment}, check=False
+        )
+
+    assert done.returncode == 0
+    assert service.entry(check_id).status is RunStatus.SUCCEEDED
