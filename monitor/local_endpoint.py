@@ -13,6 +13,7 @@ from typing import Self
 
 from monitor import clock
 from monitor.errors import MonitorError
+from monitor.service.tether import tether
 from probes.client import Client
 from probes.errors import ProbeError
 from probes.target import Target
@@ -23,7 +24,8 @@ _LOOK_EVERY = 0.2
 
 
 class LocalEndpoint:
-    """Runs one stack at a time; leaving it stops what runs. `log` gets the server's words."""
+    """Runs one stack at a time; leaving it stops what runs, and so does the end of this process, however it comes.
+    `log` gets the server's words."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -47,7 +49,9 @@ class LocalEndpoint:
         self.stop()
         command = [sys.executable, "-m", "reference_engine", "serve", "--port", str(self._port), *arguments]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603
+            self._process = subprocess.Popen(  # noqa: S603
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=tether()
+            )
         asyncio.run(self._ready(self._process))
 
     async def _ready(self, process: subprocess.Popen[bytes]) -> None:

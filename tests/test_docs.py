@@ -13,9 +13,13 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from monitor import verdict
+from monitor.alerts.events import EventKind
+from monitor.alerts.rule import BUILT_IN
+from monitor.alerts.states import AlertState
 from monitor.cli import app as monitor_app
 from monitor.config import inspect_config
 from monitor.config.schema import ConfigFile
+from monitor.deliveries.notice import NoticeType, Reason
 from monitor.settings import PREFIX, Settings
 from probes.quirks import Quirk
 from reference_engine import PROFILES
@@ -153,6 +157,22 @@ def test_every_heading_of_a_command_names_one() -> None:
 def test_every_field_of_the_verdict_is_described(heading: str, model: type[BaseModel]) -> None:
     fields = {field.alias or name for name, field in model.model_fields.items()}
     assert set(named(sections("commands.md")[heading])) == fields
+
+
+def test_every_state_and_event_of_an_alert_and_every_built_in_rule_is_described() -> None:
+    text = sections("alerts.md")
+    assert set(named(text["States"])) == set(AlertState)
+    assert set(named(text["Events"])) == set(EventKind)
+    assert named(text["Rules"]) == [rule.id for rule in BUILT_IN]
+
+
+def test_every_type_of_message_is_described() -> None:
+    headings = sections("webhooks.md")
+    types = [kind.value for kind in NoticeType]
+    assert [heading for heading in headings if heading in types] == types
+    reasons = headings[NoticeType.FIRING.value]
+    of_alerts = set(Reason) - {Reason.EVENT, Reason.TEST}
+    assert {reason for reason in of_alerts if f"`{reason}`" not in reasons} == set()
 
 
 def test_every_profile_is_described() -> None:

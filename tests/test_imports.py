@@ -30,6 +30,15 @@ BREACHES = {
         ("monitor/drift/shift.py", "import sqlalchemy.orm"),
         ("monitor/drift/shift.py", "from monitor import clock"),
     ],
+    "The alert machine does no I/O, reads no clock and knows no database": [
+        ("monitor/alerts/step.py", "from monitor import clock"),
+        ("monitor/alerts/core.py", "import sqlalchemy.orm"),
+        ("monitor/alerts/replay.py", "from monitor.store import Store"),
+    ],
+    "Schedules are times in, slots out": [
+        ("monitor/schedule/slots.py", "from monitor import clock"),
+        ("monitor/schedule/slots.py", "from monitor.store import Store"),
+    ],
     "Other rooms use the reference engine's public interface only": [
         ("probes/logprobs.py", "from reference_engine.weights import gguf"),
         ("monitor/expect.py", "import reference_engine.model"),

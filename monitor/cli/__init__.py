@@ -34,14 +34,27 @@ class Commands(LazyGroup):
         LazyEntry(
             "demo", "monitor.cli.demo:demo", "Show the whole thing: enrol an endpoint, change it, catch both changes."
         ),
-        LazyEntry("config", "monitor.cli.config:app", "Write and check the configuration file."),
+        LazyEntry("up", "monitor.cli.up:up", "Run the whole service on this machine."),
+        LazyEntry("web", "monitor.cli.web:web", "Serve the pages and the API."),
+        LazyEntry("worker", "monitor.cli.worker:worker", "Make checks and send notices."),
+        LazyEntry("beat", "monitor.cli.beat:beat", "Wake the workers at fixed times."),
+        LazyEntry("status", "monitor.cli.status:status", "Show whether the service runs and keeps up."),
+        LazyEntry("doctor", "monitor.cli.doctor:doctor", "Look at everything that the service needs."),
+        LazyEntry("db", "monitor.cli.db:app", "Upgrade, check, back up, restore, prune and measure the database."),
+        LazyEntry("config", "monitor.cli.config:app", "Write, check and apply the configuration file."),
         LazyEntry("providers", "monitor.cli.providers:app", "List, show and check the configured providers."),
         LazyEntry(
             "probe", "monitor.cli.probe:probe", "Probe an endpoint now: is it what it claims, and has it changed?"
         ),
         LazyEntry("history", "monitor.cli.history:history", "Show past runs and verdicts of a provider."),
         LazyEntry("baseline", "monitor.cli.baseline:app", "Show, accept or reset what an endpoint is compared with."),
+        LazyEntry("alerts", "monitor.cli.alerts:app", "List, show and decide about alerts; try a rule on the past."),
+        LazyEntry("silence", "monitor.cli.silence:app", "Hold back notices of alerts for a time."),
+        LazyEntry("webhook", "monitor.cli.webhook:app", "Try channels, and see what was sent to them."),
+        LazyEntry("drill", "monitor.cli.drill:drill", "See whether a drift reaches the channels: a fire drill."),
         LazyEntry("replay", "monitor.cli.replay:replay", "Read recorded answers and show how each is understood."),
+        LazyEntry("token", "monitor.cli.token:app", "Make, list and revoke API tokens."),
+        LazyEntry("user", "monitor.cli.user:app", "Create and list the people who may sign in."),
         LazyEntry("version", "monitor.cli.version:version", "Show the version and what it runs on."),
     )
 
@@ -77,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     configure_logging()
+    _open_closed_streams()
     _survive_any_character()
     try:
         code = _run(words)
@@ -128,6 +142,13 @@ def _debugging() -> bool:
         return load_settings().debug
     except UsageError:
         return False
+
+
+def _open_closed_streams() -> None:
+    """Python has no stream for what a shell closed (`>&-`), and the next file opened would take its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123
 
 
 def _survive_any_character() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-
-from monitor.cli.output import PIPE_WIDTH
+from monitor.cli.output import stdout_console
 from monitor.cli.progress import progress_bar
 from monitor.demo import Scene, run_demo
 from monitor.render.terminal import print_verdict
@@ -17,7 +14,7 @@ from monitor.verdict import VerdictDocument, exit_code
 
 def demo() -> None:
     """Enrol a local endpoint, change its stack twice, and catch both changes. Exits 0 if all went as shown."""
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = stdout_console(markup=True)
 
     def show(scene: Scene, document: VerdictDocument) -> None:
         console.print(f"\n[bold]{scene.title}[/bold]  (endpoint: reference-engine serve {' '.join(scene.stack)})\n")

@@ -28,7 +28,7 @@ EXIT_INTERRUPTED = 130
 MAX_INTERNAL_TEXT = 200
 
 # Wide enough for any table: what a pipe gets is not cut at the width of a terminal that is not there.
-PIPE_WIDTH = 240
+_PIPE_WIDTH = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     stdout_console().print(table)
 
 
-def stdout_console() -> Console:
-    """Rich on stdout as it is now; `NO_COLOR` is Rich's business."""
-    return Console(file=sys.stdout, highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+def stdout_console(*, markup: bool = False) -> Console:
+    """Rich on stdout as it is now, `[bold]` and the like taken literally without `markup`; `NO_COLOR` is Rich's
+    business."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(file=sys.stdout, highlight=False, markup=markup, width=width)

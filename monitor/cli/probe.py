@@ -8,30 +8,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from monitor.check import CheckOptions, run_check
 from monitor.check.options import DEFAULT_N, PROBES
 from monitor.check.plans import Estimate, affordable_plans
 from monitor.check.reference import open_reference
-from monitor.cli.output import PIPE_WIDTH, print_json
+from monitor.check.run import NONCE_BYTES
+from monitor.cli.output import print_json, stdout_console
 from monitor.cli.progress import progress_bar
 from monitor.config import EndpointConfig, load_config
-from monitor.config.values import parse_duration
+from monitor.config.times import parse_duration
 from monitor.datadir import DataDir
 from monitor.errors import UsageError
 from monitor.render.junit import junit
 from monitor.render.markdown import markdown
 from monitor.render.terminal import print_verdict
 from monitor.settings import load_settings
-from monitor.verdict import VerdictDocument, exit_code
+from monitor.verdict import FailOn, VerdictDocument, exit_code
 from probes.plan import Plan, ProbeKind
-
-
-class FailOn(StrEnum):
-    DRIFT = "drift"
-    SUSPECT = "suspect"
-    NEVER = "never"
 
 
 class Probe(StrEnum):
@@ -56,7 +50,7 @@ def probe(
     md_file: Annotated[Path | None, typer.Option("--md", help="Also write Markdown to this file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
     save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the run; without, nothing is written.")] = True,
-    fail_on: Annotated[FailOn, typer.Option(help="What exit code 3 stands for.")] = FailOn.DRIFT,
+    fail_on: Annotated[FailOn, typer.Option(help="What exit code 3 stands for.")] = "drift",
 ) -> None:
     """Probe an endpoint now: is it what it claims, and has it changed?
 
@@ -79,10 +73,10 @@ def probe(
         _ensure_writable(file)
     with progress_bar() as progress:
         document = run_check(endpoint, options, DataDir(settings.data_dir), progress)
-    code = exit_code(document, fail_on.value)
+    code = exit_code(document, fail_on)
     _show(document, code, as_json=as_json)
     if junit_file is not None:
-        _write(junit_file, junit(document, fail_on.value))
+        _write(junit_file, junit(document, fail_on))
     if md_file is not None:
         _write(md_file, markdown(document))
     raise typer.Exit(code)
@@ -108,6 +102,7 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
         plans, estimate = affordable_plans(
             options,
             bytes(32),
+            bytes(NONCE_BYTES),
             tokenizer=reference.tokenizer,
             has_reference=reference.engine is not None,
             prices=endpoint.prices,
@@ -119,8 +114,8 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
     for plan in plans:
         typer.echo(f"{plan.probe.value}: {len(plan.items)} requests, suite {plan.suite_version}")
     typer.echo(
-        f"{estimate.requests} requests to {endpoint.base_url}, about {estimate.tokens_in} tokens in, "
-        f"at most {estimate.tokens_out} out, {usd}. Nothing was sent."
+        f"{estimate.requests} requests to {endpoint.base_url}, about {estimate.tokens.prompt} tokens in, "
+        f"at most {estimate.tokens.completion} out, {usd}. Nothing was sent."
     )
 
 
@@ -135,8 +130,8 @@ def _plan_document(endpoint: EndpointConfig, plans: tuple[Plan, ...], estimate: 
         ],
         "cost": {
             "requests": estimate.requests,
-            "tokens_in": estimate.tokens_in,
-            "tokens_out": estimate.tokens_out,
+            "tokens_in": estimate.tokens.prompt,
+            "tokens_out": estimate.tokens.completion,
             "usd": estimate.usd,
         },
     }
@@ -146,15 +141,18 @@ def _show(document: VerdictDocument, code: int, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(document.to_json() + "\n")
         return
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    print_verdict(Console(file=sys.stdout, highlight=False, width=width), document, code)
+    print_verdict(stdout_console(markup=True), document, code)
 
 
 def _ensure_writable(file: Path | None) -> None:
     """Before anything is spent: a report that cannot be written is a mistake in the command."""
     if file is None:
         return
-    if file.is_dir() or not file.parent.is_dir():
+    try:
+        possible = file.parent.is_dir() and not file.is_dir()
+    except OSError:
+        possible = False
+    if not possible:
         raise UsageError(f"The report {file} cannot be written there.", remedy="Name a file in a folder that exists.")
 
 

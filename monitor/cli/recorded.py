@@ -8,19 +8,30 @@ from contextlib import contextmanager
 from monitor import clock
 from monitor.config import load_config, suggestion
 from monitor.datadir import DataDir
-from monitor.errors import UsageError
+from monitor.errors import ConfigError, UsageError
 from monitor.settings import load_settings
 from monitor.store import EndpointRecord, Store
+from monitor.store.database import Database
 
 
 @contextmanager
 def opened_store() -> Iterator[Store | None]:
     """The store; None where nothing was ever saved, so that looking back leaves no file behind."""
-    path = DataDir(load_settings().data_dir).database_path
-    if not path.exists():
+    settings = load_settings()
+    path = Database.named(settings.database).path
+    if path is not None and not DataDir(settings.data_dir).has(path):
         yield None
         return
-    with Store.open(path, at=clock.now()) as store:
+    with Store.open(settings.database, at=clock.now()) as store:
+        yield store
+
+
+@contextmanager
+def created_store() -> Iterator[Store]:
+    """The store, made where there is none."""
+    settings = load_settings()
+    DataDir(settings.data_dir).create()
+    with Store.open(settings.database, at=clock.now()) as store:
         yield store
 
 
@@ -52,7 +63,10 @@ def recorded_endpoints(store: Store | None, provider: str, model: str | None) ->
 
 def _configured() -> dict[str, list[str]]:
     """The models of each configured provider; none without a configuration file."""
-    path = load_settings().config
-    if not path.exists():
-        return {}
-    return {entry.slug: [served.model for served in entry.models] for entry in load_config(path).file.providers}
+    try:
+        found = load_config(load_settings().config).file.providers
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return {}
+        raise
+    return {entry.slug: [served.model for served in entry.models] for entry in found}

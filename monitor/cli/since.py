@@ -1,4 +1,4 @@
-"""`--since`: a time, given as how long ago it was or as a date."""
+"""`--since` and the like: a time, given as how long ago it was or as a date."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def parse_since(text: str, now: datetime) -> datetime:
+def parse_since(text: str, now: datetime, option: str = "--since") -> datetime:
     """`90m`, `12h`, `30d`, `4w` before `now`, or an ISO 8601 date or time (in UTC unless it says otherwise).
 
     Raises UsageError for anything else, and for what lies before year 1.
@@ -23,5 +23,5 @@ def parse_since(text: str, now: datetime) -> datetime:
         return (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"--since '{text}' is not a time.", remedy="Give how long ago, such as 12h or 30d, or a date: 2026-11-01."
+            f"{option} '{text}' is not a time.", remedy="Give how long ago, such as 12h or 30d, or a date: 2026-11-01."
         ) from error

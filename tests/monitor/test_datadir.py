@@ -42,7 +42,14 @@ def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
 def test_everything_lives_below_it(tmp_path: Path) -> None:
     directory = DataDir(tmp_path)
 
-    assert {directory.seed_path.parent, directory.database_path.parent, directory.cache_path.parent} == {tmp_path}
+    assert {directory.seed_path.parent, directory.database_path.parent} == {tmp_path}
+
+
+def test_a_directory_that_cannot_be_looked_into_is_a_storage_error(tmp_path: Path) -> None:
+    directory = DataDir(tmp_path / ("a" * 300))
+
+    with pytest.raises(StorageError, match="Cannot look into the data directory"):
+        directory.has(directory.database_path)
 
 
 def test_the_seed_is_made_once_private_and_kept(tmp_path: Path) -> None:

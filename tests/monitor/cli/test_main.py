@@ -252,3 +252,11 @@ def test_output_that_cannot_be_written_is_an_error(arguments: tuple[str, ...]) -
     assert ran.stderr == (
         "error[usage]: The output cannot be written: No space left on device.\nSend it somewhere else.\n"
     )
+
+
+def test_a_closed_output_changes_no_exit_code() -> None:
+    closed = f"{sys.executable} -m monitor version >&-"
+
+    ran = subprocess.run(["sh", "-c", closed], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
