@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check bench bench-peers soak lock
+.PHONY: help setup demo test check bench bench-peers soak openapi lock
 
 PYTHON ?= python3
 VENV := .venv
@@ -45,6 +45,7 @@ check: setup ## lint, formatting, types, import rules, secret scan
 
 bench: setup ## measure what docs/benchmarks.md reports, against the rivals too where they are installed
 	$(RUN) -m benchmarks.detection
+	$(RUN) -m benchmarks.service
 	@if [ -x $(PEERS)/bin/python ]; then $(RUN) -m benchmarks.foreign_endpoint; \
 	  else echo 'benchmarks.foreign_endpoint left out: it needs what make bench-peers installs.'; fi
 
@@ -52,10 +53,14 @@ bench-peers: setup ## install the rivals to measure against into .venv-peers (co
 	@[ -x $(PEERS)/bin/python ] || $(RUN) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip --disable-pip-version-check --no-input install '$(PEER_PACKAGES)'
 
-soak: setup ## run the long tests
-	@$(RUN) -m pytest -m soak --timeout 0 $(PYTEST_ARGS) || { status=$$?; \
-	  [ $$status -eq 5 ] || exit $$status; \
-	  echo 'No test is marked "soak" yet: nothing was run.'; }
+soak: setup ## run the long tests, and write what failures cost into docs/reliability.md
+	@rm -f $(VENV)/reliability.jsonl
+	RELIABILITY_REPORT=$(CURDIR)/$(VENV)/reliability.jsonl \
+	  $(RUN) -m pytest -m 'soak or reliability' --timeout 0 $(PYTEST_ARGS)
+	$(RUN) -m tests.reliability.report $(VENV)/reliability.jsonl docs/reliability.md
+
+openapi: setup ## write docs/openapi.json anew from the routes
+	$(RUN) -m monitor.api > docs/openapi.json
 
 lock: setup ## write requirements.lock anew from pyproject.toml (LOCK_ARGS="--upgrade-package NAME" moves a pin)
 	@cp requirements.lock $(VENV)/lock.compiled

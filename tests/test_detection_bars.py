@@ -8,20 +8,32 @@ from benchmarks.detection import Row, measure
 from monitor.drift.rule import DRIFT_P
 
 CHANGED = ("fp8-e4m3", "nf4", "w4-g64", "system-prompt")
+REPEATS = 2
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """One endpoint behind noise of 0.03 nat: enrolled, probed ten times unchanged, then with every changed stack."""
-    return measure(noise=0.03, n=40, repeats=10, stacks=list(CHANGED))
+    """One endpoint behind noise of 0.03 nat: enrolled, probed again unchanged, then with every changed stack."""
+    return measure(noise=0.03, n=40, repeats=REPEATS, stacks=list(CHANGED))
 
 
 @pytest.mark.model
 @pytest.mark.timeout(1800)
-def test_unchanged_endpoint_shows_no_drift_in_ten_probes(rows: list[Row]) -> None:
-    enrolment, unchanged = rows[0], rows[1:11]
+def test_unchanged_endpoint_shows_no_drift(rows: list[Row]) -> None:
+    check_unchanged(rows[: REPEATS + 1])
+
+
+@pytest.mark.soak
+@pytest.mark.model
+def test_unchanged_endpoint_shows_no_drift_in_ten_probes() -> None:
+    check_unchanged(measure(noise=0.03, n=40, repeats=10, stacks=[], seed=1))
+
+
+def check_unchanged(rows: list[Row]) -> None:
+    enrolment, *unchanged = rows
     assert (enrolment.stack, enrolment.p, enrolment.exit_code) == ("bf16", None, 0)
-    assert [row.verdict for row in unchanged] == ["ok"] * 10
+    # One unchanged run in a hundred is suspect by the rule; one in ten thousand would be drift.
+    assert all(row.verdict in ("ok", "suspect") and row.exit_code == 0 for row in unchanged)
     assert all(row.p is not None and row.p > DRIFT_P for row in unchanged)
 
 
@@ -29,7 +41,7 @@ def test_unchanged_endpoint_shows_no_drift_in_ten_probes(rows: list[Row]) -> Non
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("stack", CHANGED)
 def test_changed_stack_is_drift_in_one_run_with_its_cause(rows: list[Row], stack: str) -> None:
-    (row,) = [row for row in rows[11:] if row.stack == stack]
+    (row,) = [row for row in rows[REPEATS + 1 :] if row.stack == stack]
     assert row.requests <= 40
     assert row.exit_code == 3
     assert row.verdict == "drift"
