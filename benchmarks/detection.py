@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command import PROVIDER, number, probe
 from benchmarks.noise_proxy import noise_proxy
 from monitor.local_endpoint import LocalEndpoint
 
@@ -37,7 +35,7 @@ version: 1
 models:
   smol: {{ reference: {{ weights: bundled, allowed_profiles: [bf16] }} }}
 providers:
-  - slug: noisy
+  - slug: {provider}
     base_url: {base_url}
     allow_private: true
     models: [ {{ model: smol, name: smol }} ]
@@ -61,31 +59,6 @@ class Row:
     weight: float | None
     fidelity: float | None
     nearest: str | None
-
-
-class Bench:
-    """One endpoint behind its noise, and the command that probes it."""
-
-    def __init__(self, folder: Path, n: int) -> None:
-        self._folder = folder
-        self._n = n
-
-    def configure(self, base_url: str) -> None:
-        (self._folder / "providers.yaml").write_text(CONFIG.format(base_url=base_url))
-
-    def probe(self, stack: str) -> Row:
-        environment = {
-            **os.environ,
-            "MONITOR_CONFIG": str(self._folder / "providers.yaml"),
-            "MONITOR_DATA_DIR": str(self._folder / "data"),
-        }
-        command = [sys.executable, "-m", "monitor", "probe", "--provider", "noisy", "--json"]
-        command += ["--probe", "logprobs", "--probe", "accounting", "--n", str(self._n)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        document = json.loads(done.stdout)
-        if "error" in document:
-            raise SystemExit(f"{stack}: {document['error']} {done.stderr}")
-        return row_of(stack, done.returncode, document)
 
 
 def row_of(stack: str, exit_code: int, document: dict[str, Any]) -> Row:
@@ -115,13 +88,13 @@ def measure(*, noise: float, n: int, repeats: int, stacks: list[str], seed: int 
         local = open_things.enter_context(LocalEndpoint(folder / "endpoint.log"))
         upstream = local.base_url.removesuffix("/v1")
         proxy = open_things.enter_context(noise_proxy(upstream, deviation=noise, seed=seed))
-        bench = Bench(folder, n)
-        bench.configure(f"{proxy}/v1")
+        (folder / "providers.yaml").write_text(CONFIG.format(provider=PROVIDER, base_url=f"{proxy}/v1"))
+        options = ("--probe", "logprobs", "--probe", "accounting", "--n", str(n))
         local.serve(STACKS["bf16"])
-        rows = [bench.probe("bf16") for _ in range(repeats + 1)]
+        rows = [row_of("bf16", *probe(folder, *options)) for _ in range(repeats + 1)]
         for stack in stacks:
             local.serve(STACKS[stack])
-            rows.append(bench.probe(stack))
+            rows.append(row_of(stack, *probe(folder, *options)))
     return rows
 
 
@@ -151,10 +124,6 @@ def print_table(rows: list[Row]) -> None:
         values += [number(row.detectable, "{:.3f}"), str(row.requests)]
         cause = "–" if row.cause is None or row.weight is None else f"{row.cause} {row.weight:.0%}"
         print("| " + " | ".join([name, row.verdict, *values, cause, row.nearest or "–"]) + " |")
-
-
-def number(value: float | None, form: str) -> str:
-    return "–" if value is None else form.format(value)
 
 
 if __name__ == "__main__":

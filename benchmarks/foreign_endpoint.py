@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.command import PROVIDER, number, probe
 from reference_engine.bundle import bundled_path
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ version: 1
 models:
   smol: {{ reference: {{ weights: bundled, allowed_profiles: [fp32, bf16] }} }}
 providers:
-  - slug: foreign
+  - slug: {provider}
     base_url: http://127.0.0.1:{port}/v1
     allow_private: true
     limits: {{ max_concurrency: 1 }}
@@ -86,18 +86,18 @@ def main() -> None:
 
 def measure(folder: Path, peers: Path, repeats: int) -> list[Row]:
     port = free_port()
-    (folder / "providers.yaml").write_text(CONFIG.format(port=port))
+    (folder / "providers.yaml").write_text(CONFIG.format(provider=PROVIDER, port=port))
     rows = []
     with serving(peers, bundled_path(), port, folder / "server.log"):
-        rows.append(probe(folder, "Q4_1 as bundled, enrolment"))
-        rows += [probe(folder, "Q4_1 as bundled, unchanged") for _ in range(repeats)]
+        rows.append(row_of("Q4_1 as bundled, enrolment", *probe(folder)))
+        rows += [row_of("Q4_1 as bundled, unchanged", *probe(folder)) for _ in range(repeats)]
     for kind in ("Q8_0", "Q4_0"):
         file = folder / f"{kind}.gguf"
         with (folder / "quantize.log").open("ab") as log:
             command = [str(peers), "-c", QUANTIZE, str(bundled_path()), str(file), kind]
             subprocess.run(command, check=True, stdout=log, stderr=log)
         with serving(peers, file, port, folder / "server.log"):
-            rows.append(probe(folder, f"{kind}, re-quantized"))
+            rows.append(row_of(f"{kind}, re-quantized", *probe(folder)))
     return rows
 
 
@@ -127,21 +127,7 @@ def wait_until_ready(server: subprocess.Popen[bytes], url: str, log_file: Path) 
     sys.exit("llama.cpp's server did not get ready within two minutes.")
 
 
-def probe(folder: Path, served: str) -> Row:
-    environment = {
-        **os.environ,
-        "MONITOR_CONFIG": str(folder / "providers.yaml"),
-        "MONITOR_DATA_DIR": str(folder / "data"),
-    }
-    command = [sys.executable, "-m", "monitor", "probe", "--provider", "foreign", "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    document = json.loads(done.stdout)
-    if "error" in document:
-        sys.exit(f"{served}: {document['error']}")
-    return row_of(served, document)
-
-
-def row_of(served: str, document: dict[str, Any]) -> Row:
+def row_of(served: str, _exit_code: int, document: dict[str, Any]) -> Row:
     logprobs = next(check for check in document["checks"] if check["probe"] == "logprobs")
     fidelity = document["fidelity"]
     cost = document["cost"]
@@ -165,10 +151,6 @@ def print_table(rows: list[Row]) -> None:
         cells = [row.served, row.verdict, number(row.drift_p, "{:.1e}"), number(row.shift, "{:.3f}"), str(row.tokens)]
         cells += [number(row.fidelity, "{:.3f}"), row.fidelity_verdict, row.nearest or "–", row.cause or "–"]
         print("| " + " | ".join(cells) + " |")
-
-
-def number(value: float | None, form: str) -> str:
-    return "–" if value is None else form.format(value)
 
 
 def free_port() -> int:
