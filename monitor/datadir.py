@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from monitor.errors import StorageError
@@ -20,9 +20,13 @@ SEED_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class DataDir:
-    """Everything that the service keeps on disk. Its methods raise StorageError where the disk does not play along."""
+    """Everything that the service keeps on disk. Its methods raise StorageError where the disk does not play along.
+
+    `database_url` names a server that takes the place of the database file.
+    """
 
     path: Path
+    database_url: str | None = field(default=None, repr=False)
 
     @property
     def seed_path(self) -> Path:
@@ -35,6 +39,11 @@ class DataDir:
     @property
     def database_path(self) -> Path:
         return self.path / "monitor.db"
+
+    @property
+    def database(self) -> Path | str:
+        """What `Store.open` takes: the server's URL, or the file."""
+        return self.database_path if self.database_url is None else self.database_url
 
     def has(self, path: Path) -> bool:
         """Whether there is a file or folder `path` in the directory."""

@@ -43,11 +43,14 @@ class Settings(BaseSettings):
     canary_hosts: str = ""
 
     @property
+    def data(self) -> DataDir:
+        url = self.database_url
+        return DataDir(self.data_dir, None if url is None else url.get_secret_value())
+
+    @property
     def database(self) -> Path | str:
         """What `Store.open` takes: the URL, or the file in the data directory."""
-        if self.database_url is not None:
-            return self.database_url.get_secret_value()
-        return DataDir(self.data_dir).database_path
+        return self.data.database
 
     @property
     def broker(self) -> str:

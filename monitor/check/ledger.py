@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from monitor import clock
 from monitor.check.resume import rebuilt, remaining
+from monitor.check.seed import agree_on_seed
 from monitor.config import EndpointConfig, Prices
+from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
 from monitor.fault_points import FaultPoint, fault_point
 from monitor.store import (
@@ -92,9 +93,11 @@ class Ledger:
         self._runs: dict[ProbeKind, _OpenRun] = {}
 
     @classmethod
-    def saving(cls, database: Path, endpoint: EndpointConfig) -> Ledger:
-        store = Store.open(database, at=clock.now())
+    def saving(cls, data: DataDir, endpoint: EndpointConfig) -> Ledger:
+        store = Store.open(data.database, at=clock.now())
         with _closed_on_failure(store):
+            if data.database_url is not None:
+                agree_on_seed(store, data.seed())
             record = store.ensure_endpoint(identity_of(endpoint), at=clock.now())
             return cls(store, record, _entered(store, record))
 
@@ -104,9 +107,9 @@ class Ledger:
         return cls(store, record, claimed, batch=_AT_ONCE)
 
     @classmethod
-    def reading(cls, database: Path, endpoint: EndpointConfig) -> Ledger:
+    def reading(cls, data: DataDir, endpoint: EndpointConfig) -> Ledger:
         """Uses the baseline and what is known of the endpoint, and adds nothing."""
-        store = Store.open(database, at=clock.now())
+        store = Store.open(data.database, at=clock.now())
         wanted = identity_of(endpoint)
         with _closed_on_failure(store):
             found = [

@@ -121,9 +121,9 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
 
 def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:
     if options.save:
-        return Ledger.saving(data.database_path, endpoint)
-    if data.has(data.database_path):
-        return Ledger.reading(data.database_path, endpoint)
+        return Ledger.saving(data, endpoint)
+    if data.database_url is not None or data.has(data.database_path):
+        return Ledger.reading(data, endpoint)
     return Ledger.empty()
 
 

@@ -18,7 +18,6 @@ from monitor.cli.output import print_json, stdout_console
 from monitor.cli.progress import progress_bar
 from monitor.config import EndpointConfig, load_config
 from monitor.config.times import parse_duration
-from monitor.datadir import DataDir
 from monitor.errors import UsageError
 from monitor.render.junit import junit
 from monitor.render.markdown import markdown
@@ -72,7 +71,7 @@ def probe(
     for file in (junit_file, md_file):
         _ensure_writable(file)
     with progress_bar() as progress:
-        document = run_check(endpoint, options, DataDir(settings.data_dir), progress)
+        document = run_check(endpoint, options, settings.data, progress)
     code = exit_code(document, fail_on)
     _show(document, code, as_json=as_json)
     if junit_file is not None:

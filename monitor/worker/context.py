@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -13,9 +12,10 @@ from threading import Lock
 from typing import Self
 
 from monitor import clock
+from monitor.check.seed import agree_on_seed
 from monitor.config.objects import StoredObject, config_from_objects
 from monitor.datadir import DataDir
-from monitor.errors import ConfigError, StorageError
+from monitor.errors import ConfigError
 from monitor.settings import Settings
 from monitor.store import Beats, Limits, Queue, Store
 from monitor.store.alerts import Alerts
@@ -27,8 +27,6 @@ from monitor.worker.bell import Bell
 from monitor.worker.configured import Configured
 from monitor.worker.references import References
 from monitor.worker.stop_sign import StopSign
-
-_SEED_KEY = "seed_sha256"
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +51,7 @@ class Context:
         store = Store.open(settings.database, at=clock.now())
         try:
             seed = DataDir(settings.data_dir).seed()
-            _agree_on_seed(Beats(store.sessions), seed)
+            agree_on_seed(store, seed)
         except BaseException:
             store.close()
             raise
@@ -136,13 +134,3 @@ class OneContext:
             if self._context is not None and self._pid == os.getpid():
                 self._context.close()
             self._context = None
-
-
-def _agree_on_seed(beats: Beats, seed: bytes) -> None:
-    """Anchors of another seed would be other prompts: no run could be compared with those before it."""
-    digest = hashlib.sha256(b"endpoint-monitor seed" + seed).hexdigest()
-    if beats.claim_setting(_SEED_KEY, digest, clock.now()) != digest:
-        raise StorageError(
-            "This data directory's seed is not the one that the database's prompts were drawn from.",
-            remedy="Copy the file `seed` from the data directory of the first worker to that of every other.",
-        )
