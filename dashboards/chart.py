@@ -42,9 +42,11 @@ class Range(StrEnum):
     QUARTER = "90d"
 
     @classmethod
-    def named(cls, text: str) -> Range:
-        """A month where `text` names none."""
-        return cls(text) if text in tuple(cls) else cls.MONTH
+    def named(cls, text: str, age: timedelta) -> Range:
+        """Where `text` names none, the shortest that shows all of an endpoint of this age, a month at the most."""
+        if text in tuple(cls):
+            return cls(text)
+        return next((each for each in (cls.DAY, cls.WEEK) if age < each.length), cls.MONTH)
 
     @property
     def length(self) -> timedelta:

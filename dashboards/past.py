@@ -52,7 +52,8 @@ class Past:
         """Of the endpoint and the range in the address. Raises NotFoundError for an unknown endpoint."""
         standing = existing(visit.state, visit.path("endpoint_id"))
         slots = configured.slots(standing.endpoint)
-        return cls(visit.state, standing, slots, Range.named(visit.asked("range")), visit.now)
+        age = visit.now - standing.endpoint.created_at
+        return cls(visit.state, standing, slots, Range.named(visit.asked("range"), age), visit.now)
 
     @property
     def endpoint_id(self) -> str:

@@ -87,7 +87,10 @@ def test_charts_that_look_alike_have_one_digest() -> None:
 
 
 def test_an_unknown_range_is_a_month() -> None:
-    assert [Range.named(text) for text in ("24h", "", "1y")] == [Range.DAY, Range.MONTH, Range.MONTH]
+    old, young = timedelta(days=40), timedelta(hours=3)
+    assert [Range.named(text, old) for text in ("24h", "", "1y")] == [Range.DAY, Range.MONTH, Range.MONTH]
+    assert [Range.named("", age) for age in (young, timedelta(days=2))] == [Range.DAY, Range.WEEK]
+    assert Range.named("90d", young) is Range.QUARTER
 
 
 days_of_a_metric = st.dictionaries(st.integers(-5, 45), st.floats(-1e6, 1e6, allow_nan=False), max_size=40).map(
