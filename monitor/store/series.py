@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
-from scipy.special import stdtrit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -85,6 +84,8 @@ class Sums:
         """Student's t over the points; None for a single one."""
         if self.points < 2:
             return None
+        from scipy.special import stdtrit  # a tenth of what a web process weighs, and only charts ask for it
+
         # Rounding may leave a tiny negative number where all points are equal.
         variance = max(0.0, self.total_squares - self.total * mean) / (self.points - 1)
         half = float(stdtrit(self.points - 1, (1 + LEVEL) / 2)) * math.sqrt(variance / self.points)

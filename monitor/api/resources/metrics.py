@@ -8,7 +8,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
-from scipy.special import stdtrit
 
 from monitor import clock
 from monitor.api.needs import READS, State, problems
@@ -169,6 +168,8 @@ def difference_interval(sums: Sums, first: Sums) -> Interval | None:
     both = of_sums + of_first
     if both == 0.0:
         return Interval(difference, difference, LEVEL)
+    from scipy.special import stdtrit  # see monitor.store.series
+
     freedom = both**2 / (of_sums**2 / (sums.points - 1) + of_first**2 / (first.points - 1))
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(both)
     return Interval(difference - half, difference + half, LEVEL)
