@@ -11,6 +11,8 @@ from hypothesis import settings
 from reference_engine import bundle
 
 pytest_plugins = ("tests.servers.fixtures",)
+# Its assertions are to say what they compared.
+pytest.register_assert_rewrite("tests.reliability.service")
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, print_blob=True)

@@ -14,13 +14,16 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from monitor.store.alert_records import AlertFilter
 from monitor.store.keyset import Window
 from monitor.store.vocabulary import Role
 from tests.dashboards.material import Installation
 from tests.dashboards.visitor import PASSWORD, Visitors
+
+# A hang guard: what a page becomes is waited for.
+expect.set_options(timeout=60_000)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _QUIET = (
@@ -149,11 +152,11 @@ def test_everything_works_without_scripts(
         page.wait_for_url(f"**/alerts/{alert.id}")
         page.fill("form[action$='/ack'] input[name=text]", "on it")
         page.click("button:has-text('Acknowledge')")
-        assert page.locator("text=acknowledged by alice").count() == 1
+        expect(page.locator("text=acknowledged by alice")).to_have_count(1)
         page.click("summary:has-text('Silence')")
         page.fill("form[action$='/silence'] input[name=text]", "they know")
         page.click("form[action$='/silence'] button")
-        assert page.locator(".heading >> text=silenced").count() == 1
+        expect(page.locator(".heading >> text=silenced")).to_have_count(1)
         assert visit.complaints == []
     assert installation.alerts.show(alert.id).note == "on it"
 

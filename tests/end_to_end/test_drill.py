@@ -37,6 +37,7 @@ def test_without_any_configuration_a_receiver_of_its_own_verifies_the_notice(ins
     assert list(installation.folder.iterdir()) == []
 
 
+@pytest.mark.soak
 def test_a_channel_hears_of_a_drill_and_of_its_end_and_one_that_fails_fails_the_drill(
     installation: Installation,
 ) -> None:

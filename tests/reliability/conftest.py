@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("tests.reliability.service")
-
-from tests.reliability.service import Service  # noqa: E402 - its assertions are to say what they compared
+from tests.reliability.service import Service
 
 Measured = Callable[..., None]
 
