@@ -32,7 +32,7 @@ EVERY = timedelta(hours=1)
 HOURLY = {"id": "hourly", "every": "1h", "jitter": "0%", "catch_up": "once", "deadline": "6h"}
 SCHEDULES = [{**HOURLY, "probes": ["logprobs", "accounting"], "n": 24}]
 NO_BROKER = "redis://127.0.0.1:1/0"
-HOOK_SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
+HOOK_SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()  # pragma: allowlist secret
 ROUTES = [{"id": "all", "to": ["ops"], "group_wait": "100ms", "group_interval": "100ms"}]
 
 

@@ -29,22 +29,23 @@ from tests.monitor.deliveries.receiver import Receiver
 
 pytestmark = pytest.mark.reliability
 
+SPECIFIED_ID = "msg_p5jXN8AQM9LWM0D4loKWxJek"  # pragma: allowlist secret
 BODY = render(notice(alert(1)), "standard").content
 
 
 def test_the_specifications_example_has_its_signature() -> None:
     """https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md"""
     headers = signed_headers(
-        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        SPECIFIED_ID,
         b'{"test": 2432232314}',
         [OLD_SECRET],
         datetime.fromtimestamp(1614265330, UTC),
     )
 
     assert headers == {
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-id": SPECIFIED_ID,
         "webhook-timestamp": "1614265330",
-        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",  # pragma: allowlist secret
     }
 
 

@@ -200,8 +200,9 @@ def test_nothing_is_kept_of_a_change_that_would_not_be_valid(
 
     with pytest.raises(ConfigError, match="'ops' is not among the channels"):
         objects.disable(ConfigKind.CHANNEL, "ops", row_version=1, actor="tok_1", at=AT)
+    literal = {**CHANNEL, "secret": "whsec_literal"}  # pragma: allowlist secret
     with pytest.raises(ConfigError, match=r"must be \$\{env:NAME\}"):
-        objects.create(ConfigKind.CHANNEL, "b", {**CHANNEL, "secret": "whsec_literal"}, actor="tok_1", at=AT)
+        objects.create(ConfigKind.CHANNEL, "b", literal, actor="tok_1", at=AT)
     with pytest.raises(ConfigError, match="unknown key; did you mean 'url'"):
         objects.update(ConfigKind.CHANNEL, "ops", {"ulr": "x"}, row_version=1, actor="tok_1", at=AT)
 
