@@ -45,9 +45,9 @@ check: setup ## lint, formatting, types, import rules, secret scan
 
 bench: setup ## measure what docs/benchmarks.md reports, against the rivals too where they are installed
 	$(RUN) -m benchmarks.detection
-	$(RUN) -m benchmarks.service
 	@if [ -x $(PEERS)/bin/python ]; then $(RUN) -m benchmarks.foreign_endpoint; \
 	  else echo 'benchmarks.foreign_endpoint left out: it needs what make bench-peers installs.'; fi
+	$(RUN) -m benchmarks.service
 
 bench-peers: setup ## install the rivals to measure against into .venv-peers (compiles llama.cpp for some minutes)
 	@[ -x $(PEERS)/bin/python ] || $(RUN) -m venv $(PEERS)
