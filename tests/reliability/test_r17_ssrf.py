@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import httpcore
@@ -22,6 +19,7 @@ from tests.endpoints import hostile
 from tests.endpoints.server import ScriptedServer
 from tests.monitor.deliveries.material import AT, SECRET
 from tests.probes.forbidden_urls import FORBIDDEN_URLS
+from tests.probes.recording_network import ChangingResolver, RecordingNetwork, system_resolver
 
 pytestmark = pytest.mark.reliability
 
@@ -54,44 +52,8 @@ NEVER = [
 ]
 
 
-class NotingNetwork(httpcore.AsyncNetworkBackend):
-    """Notes where a socket would have been opened, and opens none."""
-
-    def __init__(self) -> None:
-        self.opened: list[tuple[str, int]] = []
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        self.opened.append((host, port))
-        raise httpcore.ConnectError("noted")
-
-    async def sleep(self, seconds: float) -> None: ...
-
-
-class Resolver:
-    """Answers look-ups with each list of addresses in turn, the last one for ever; numbers as a machine reads them."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
-        if not self.answers:
-            loop = asyncio.get_running_loop()
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-            return [str(entry[4][0]) for entry in found]
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
 def deliver(
-    url: str, network: httpcore.AsyncNetworkBackend | None, *, private: bool = False, resolver: Resolver | None = None
+    url: str, network: httpcore.AsyncNetworkBackend | None, *, private: bool = False, resolver: Any = system_resolver
 ) -> Tried:
     def opened(policy: AddressPolicy) -> Transport:
         return Transport(
@@ -99,7 +61,7 @@ def deliver(
             clock=SystemClock(),
             max_connections=1,
             connect_timeout_s=CONNECT_TIMEOUT_S,
-            resolver=resolver or Resolver(),
+            resolver=resolver,
             network=network,
         )
 
@@ -113,11 +75,11 @@ def test_the_table_is_long_enough() -> None:
 
 @pytest.mark.parametrize("url", FORBIDDEN_URLS)
 def test_no_socket_is_opened_for_a_forbidden_address(url: str) -> None:
-    network = NotingNetwork()
+    network = RecordingNetwork()
 
     tried = deliver(url, network)
 
-    assert network.opened == []
+    assert network.connected == []
     assert tried.http_status is None
     assert tried.error
     assert "secret" not in tried.error
@@ -125,11 +87,11 @@ def test_no_socket_is_opened_for_a_forbidden_address(url: str) -> None:
 
 @pytest.mark.parametrize("url", NEVER)
 def test_allow_private_opens_no_metadata_service_and_no_odd_spelling(url: str) -> None:
-    network = NotingNetwork()
+    network = RecordingNetwork()
 
     tried = deliver(url, network, private=True)
 
-    assert (network.opened, tried.http_status) == ([], None)
+    assert (network.connected, tried.http_status) == ([], None)
 
 
 @pytest.mark.parametrize(
@@ -151,20 +113,20 @@ def test_allow_private_opens_no_metadata_service_and_no_odd_spelling(url: str) -
     ],
 )
 def test_a_name_that_leads_inside_is_not_followed(addresses: list[str]) -> None:
-    network = NotingNetwork()
+    network = RecordingNetwork()
 
-    tried = deliver("https://hooks.example/in", network, resolver=Resolver(addresses))
+    tried = deliver("https://hooks.example/in", network, resolver=ChangingResolver(addresses))
 
-    assert (network.opened, tried.http_status) == ([], None)
+    assert (network.connected, tried.http_status) == ([], None)
 
 
 def test_a_name_that_changes_after_it_was_judged_is_not_looked_up_again() -> None:
-    network, resolver = NotingNetwork(), Resolver(["93.184.215.14"], ["127.0.0.1"])
+    network, resolver = RecordingNetwork(), ChangingResolver(["93.184.215.14"], ["127.0.0.1"])
 
     deliver("https://rebinding.example/in", network, resolver=resolver)
 
     assert resolver.asked == ["rebinding.example"]
-    assert network.opened == [("93.184.215.14", 443)]
+    assert network.connected == [("93.184.215.14", 443)]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
