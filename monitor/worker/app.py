@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
 from monitor.settings import Settings
 from monitor.worker import names
 
 _PRUNE_SECONDS = 3600.0
+
+# By alias, since the URL of a Unix socket (redis+socket://) overrules the transport that an app names.
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "monitor.worker.broker_transport:Transport"))
 
 
 def make_app(settings: Settings) -> Celery:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import Connection, Handler, Received
+from tests.servers.ports import free_port
 
 HTML = "<!doctype html>\n<html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
 
 
 def closed_port_url() -> str:
     """A base URL at which the connection is refused."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+    return f"http://127.0.0.1:{free_port()}/v1"
 
 
 def error(message: str, *, code: Any = None, param: str | None = None, kind: str = "invalid_request_error") -> Any:

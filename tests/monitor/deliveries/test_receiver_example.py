@@ -18,6 +18,7 @@ from monitor.deliveries.destination import Destination
 from monitor.deliveries.formats import render
 from monitor.deliveries.sender import send
 from tests.monitor.deliveries.material import OLD_SECRET, SECRET, alert, notice
+from tests.servers.ports import free_port
 
 PAGE = Path(__file__).parents[3] / "docs" / "webhooks.md"
 
@@ -25,9 +26,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "webhooks.md"
 @pytest.fixture
 def receiver() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     (program,) = [part.split("```")[0] for part in PAGE.read_text("utf-8").split("```python\n")[1:]]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, "WEBHOOK_SECRET": SECRET, "PORT": str(port)}
     running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environ)
     while running.poll() is None:
