@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Protocol
 
 from probes.clock import Clock
@@ -58,6 +59,9 @@ class _Sink(Protocol):
     def finish(self, *, at: float) -> Completion | None: ...
 
 
+_SinkFor = Callable[[Response, float], _Sink]
+
+
 class _Unread:
     """The sink of an answer that is no completion."""
 
@@ -70,10 +74,9 @@ class _Unread:
 
 @dataclass(slots=True)
 class _Received:
-    """What has arrived so far; `headers_s` is seconds after the request left."""
+    """What has arrived so far."""
 
     response: Response | None = None
-    headers_s: float = 0.0
     body: bytearray = field(default_factory=bytearray)
     completion: Completion | None = None
     failure: Failure | None = None
@@ -92,17 +95,23 @@ class Asker:
     async def ask(self, endpoint: Endpoint, request: Mapping[str, Any]) -> Exchange:
         """POST `request` as it stands. Raises AddressForbiddenError only; every other fault is in the result."""
 
-        def reader(response: Response) -> _Sink:
-            return AnswerReader(request, endpoint=endpoint, http_status=response.status, headers=response.headers)
+        def reader(response: Response, headers_at: float) -> _Sink:
+            return AnswerReader(
+                request,
+                endpoint=endpoint,
+                http_status=response.status,
+                headers=response.headers,
+                headers_at=headers_at,
+            )
 
         content = json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()
         return await self._exchange(_Call("POST", endpoint, request, content), reader)
 
     async def fetch(self, path: str) -> Exchange:
         """GET a path; the answer is no completion, so only its `attempt` and `failure` mean something."""
-        return await self._exchange(_Call("GET", path, {}, None), lambda _: _Unread())
+        return await self._exchange(_Call("GET", path, {}, None), lambda *_: _Unread())
 
-    async def _exchange(self, call: _Call, sink_for: Callable[[Response], _Sink]) -> Exchange:
+    async def _exchange(self, call: _Call, sink_for: _SinkFor) -> Exchange:
         received = _Received()
         sent_at = self._clock.now()
         start = self._clock.monotonic()
@@ -114,14 +123,13 @@ class Asker:
         except TransportError as error:
             received.failure = error.failure
         seconds = self._clock.monotonic() - start
-        return self._concluded(call.request, received, Attempt(None, {}, b"", sent_at, seconds))
+        return self._concluded(call.request, received, sent_at, seconds)
 
-    async def _receive(self, call: _Call, sink_for: Callable[[Response], _Sink], received: _Received) -> None:
+    async def _receive(self, call: _Call, sink_for: _SinkFor, received: _Received) -> None:
         url = self._target.url(call.path)
         async with self._transport.exchange(call.method, url, headers=self._headers, content=call.content) as response:
             received.response = response
-            received.headers_s = self._clock.monotonic() - response.sent_at
-            sink = sink_for(response)
+            sink = sink_for(response, self._clock.monotonic() - response.sent_at)
             try:
                 async with asyncio.timeout(self._target.idle_timeout_s) as idle:
                     await self._read(response, sink, idle, received)
@@ -155,26 +163,30 @@ class Asker:
             limit = self._target.idle_timeout_s
             received.failure = self._timed_out(f"kept the connection open but sent no data for {limit:g} s")
 
-    def _concluded(self, request: Mapping[str, Any], received: _Received, attempt: Attempt) -> Exchange:
+    def _concluded(
+        self, request: Mapping[str, Any], received: _Received, sent_at: datetime, seconds: float
+    ) -> Exchange:
         response, failure, completion = received.response, received.failure, received.completion
         if response is None:
-            return Exchange(_marked(attempt, failure), None, failure, None)
+            return Exchange(_marked(Attempt(None, {}, b"", sent_at, seconds), failure), None, failure, None)
         limit = len(received.body) if len(received.body) <= self._target.max_body_bytes else _KEPT_OF_TOO_LARGE
         body = self.redactor.body(bytes(received.body[:limit]))
-        completion = completion and self._redacted(_timed(completion, received.headers_s))
+        completion = completion and self._redacted(completion)
         asked = completion.retry_after if completion else None
-        wait = retry_after_seconds(asked, date=response.headers.get("date"), now=attempt.sent_at)
+        wait = retry_after_seconds(asked, date=response.headers.get("date"), now=sent_at)
         answer = Answer(
             self._target.place, request, response.status, response.headers, body, completion, self.redactor, wait
         )
         failure = failure or diagnose(answer)
         headers = kept(response.headers, self.redactor)
-        attempt = replace(attempt, http_status=response.status, headers=headers, body=body)
+        attempt = Attempt(response.status, headers, body, sent_at, seconds)
         return Exchange(_marked(attempt, failure), completion, failure, effective_status(answer), wait)
 
     def _redacted(self, completion: Completion) -> Completion:
         """Servers quote the key they refuse; the rest of an answer comes from a model, which never saw it."""
         code, message = completion.error_code, completion.error_message
+        if code is None and message is None:
+            return completion
         return replace(
             completion,
             error_code=self.redactor.text(code) if isinstance(code, str) else code,
@@ -192,8 +204,3 @@ class Asker:
 
 def _marked(attempt: Attempt, failure: Failure | None) -> Attempt:
     return replace(attempt, error=failure.code, message=failure.message) if failure else attempt
-
-
-def _timed(completion: Completion, headers_s: float) -> Completion:
-    """The reader is fed the body alone and cannot know when the headers came."""
-    return replace(completion, timings=replace(completion.timings, headers=headers_s))

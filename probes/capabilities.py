@@ -62,9 +62,10 @@ class Capabilities:
 
     def observed(self, request: Mapping[str, Any], completion: Completion) -> Capabilities:
         """What a good answer to `request` (as sent) shows about log-probabilities."""
-        if not request.get("logprobs"):
+        seen = bool(completion.logprobs)
+        if not request.get("logprobs") or seen is self.logprobs:
             return self
-        return replace(self, logprobs=bool(completion.logprobs))
+        return replace(self, logprobs=seen)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object; `from_dict` reads it."""

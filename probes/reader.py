@@ -36,12 +36,15 @@ class AnswerReader:
         http_status: int,
         headers: Mapping[str, str],
         expected_arguments: Mapping[str, Any] | None = None,
+        headers_at: float | None = None,
     ) -> None:
-        """`expected_arguments` is what the probe wants every call to say, where it knows that beforehand."""
+        """`expected_arguments` is what the probe wants every call to say, where it knows that beforehand, `headers_at`
+        when the headers came, in seconds after the request was sent."""
         self._headers = {name.lower(): paired(value) for name, value in headers.items()}
         self._http_status = http_status
         self._expected_arguments = expected_arguments
         self._answer = Answer(Asked.of(request, chat=endpoint == "/v1/chat/completions"))
+        self._answer.timeline.mark_first("headers", headers_at)
         self._form: BodyForm | None = None
         self._unsniffed = bytearray()
         self._document = bytearray()

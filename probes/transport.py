@@ -1,4 +1,4 @@
-"""The one place that opens connections: an httpx client whose network refuses forbidden addresses.
+"""The one place that opens connections: httpx's pool over a network that refuses forbidden addresses.
 
 Redirects are not followed and proxies of the environment are not used: either would let the far side choose where the
 key goes.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import httpcore
 import httpx
@@ -23,6 +23,7 @@ from probes.clock import Clock
 from probes.errors import AddressForbiddenError
 from probes.failure import CHECK_BASE_URL, Failure, FailureKind
 from probes.guarded_network import GuardedNetwork, Resolver, resolve
+from probes.headers import named
 from probes.transport_failure import TransportError, translated
 
 CONNECT_TIMEOUT_S = 10.0
@@ -31,6 +32,15 @@ _PORTS = {"https": 443, "http": 80}
 # Both log URLs and headers at lower levels; a query or a header may hold a key.
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
+
+
+_Head = list[tuple[bytes, bytes]]
+_HEADERS = {
+    "Connection": "keep-alive",
+    "User-Agent": f"python-httpx/{httpx.__version__}",
+    "Accept": "application/json, text/event-stream",
+    "Accept-Encoding": "identity",
+}
 
 
 @cache
@@ -69,16 +79,17 @@ class Response:
     headers: Mapping[str, str]
     sent_at: float
     host: str
-    _response: httpx.Response = field(repr=False)
+    _body: _Body = field(repr=False)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, one item for each network read. Raises TransportError."""
-        if "," in self.headers.get("content-encoding", ""):
+        encoding = self.headers.get("content-encoding", "")
+        if "," in encoding:
             # A kilobyte compressed twice can stand for a gigabyte; nobody lawful answers so, least of all unasked.
             message = f"{self.host} answered with a body that is encoded more than once."
             raise TransportError(Failure(FailureKind.PROTOCOL, message, CHECK_BASE_URL))
         try:
-            async for chunk in self._response.aiter_bytes():
+            async for chunk in _decoded(self._body, encoding) if encoding else self._body:
                 yield chunk
         except httpx.DecodingError as error:
             message = f"{self.host} answered with a body that its Content-Encoding does not decode."
@@ -101,31 +112,25 @@ class Transport:
     ) -> None:
         self._policy = policy
         self._clock = clock
+        self._connect_timeout_s = connect_timeout_s
         self._judged: dict[str, httpx.URL] = {}
-        backend = GuardedNetwork(policy, resolver, network or httpcore.AnyIOBackend())
-        pool = httpcore.AsyncConnectionPool(
+        self._heads = _Heads()
+        self._pool = httpcore.AsyncConnectionPool(
             ssl_context=tls or _public_trust(),
             max_connections=max_connections,
             max_keepalive_connections=max_connections,
             keepalive_expiry=30.0,
-            network_backend=backend,
-        )
-        self._client = httpx.AsyncClient(
-            transport=_PoolTransport(pool, connect_timeout_s),
-            follow_redirects=False,
-            trust_env=False,
-            timeout=httpx.Timeout(None, connect=connect_timeout_s),
-            headers={"Accept": "application/json, text/event-stream", "Accept-Encoding": "identity"},
+            network_backend=GuardedNetwork(policy, resolver, network or httpcore.AnyIOBackend()),
         )
 
     async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
+        await self._pool.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.__aexit__(kind, error, trace)
+        await self._pool.__aexit__(kind, error, trace)
 
     @asynccontextmanager
     async def exchange(
@@ -136,21 +141,23 @@ class Transport:
         Time limits on the answer are the caller's, who can tell progress from mere bytes.
         """
         target = self._target(url)
-        sent_at = self._clock.monotonic()
-
-        async def trace(event: str, _: Mapping[str, Any]) -> None:
-            nonlocal sent_at
-            if event.endswith("send_request_headers.started"):
-                sent_at = self._clock.monotonic()
-
-        sent = httpx.Headers(dict(headers))
-        if content is not None:
-            sent.setdefault("Content-Type", "application/json")
-        request = self._client.build_request(method, target, headers=sent, content=content, extensions={"trace": trace})
-        response = await self._client.send(request, stream=True)
+        place = _place(target)
+        leaving = _Content(content or b"", self._clock)
+        request = httpcore.Request(
+            method,
+            httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path),
+            headers=self._heads.of(method, url, headers, content),
+            content=leaving,
+            extensions={"timeout": {"connect": self._connect_timeout_s}},
+        )
+        with translated(place, self._connect_timeout_s):
+            response = await self._pool.handle_async_request(request)
         try:
-            named = {name.lower(): value for name, value in response.headers.items()}
-            yield Response(response.status_code, named, sent_at, _place(target), response)
+            names = named(response.headers)
+            if "set-cookie" in names:
+                self._heads.keep_cookies(url, response)
+            body = _Body(response, place, self._connect_timeout_s)
+            yield Response(response.status, names, leaving.left_at, place, body)
         finally:
             await response.aclose()
 
@@ -161,38 +168,55 @@ class Transport:
         return self._judged[url]
 
 
-class _PoolTransport(httpx.AsyncBaseTransport):
-    """Hands httpx's requests to the guarded pool and turns the pool's exceptions into TransportErrors."""
+class _Heads:
+    """The heads of requests as httpx writes them, each made once, since one differs from the next by its length only.
 
-    def __init__(self, pool: httpcore.AsyncConnectionPool, connect_timeout_s: float) -> None:
-        self._pool = pool
-        self._connect_timeout_s = connect_timeout_s
+    Cookies that were given are sent back, as any client does.
+    """
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        inner = httpcore.Request(
-            request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
-        )
-        place = _place(request.url)
-        with translated(place, self._connect_timeout_s):
-            response = await self._pool.handle_async_request(inner)
-        return httpx.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response, place, self._connect_timeout_s),
-            extensions=response.extensions,
-        )
+    def __init__(self) -> None:
+        self._cookies = httpx.Cookies()
+        self._known: dict[object, _Head] = {}
 
-    async def aclose(self) -> None:
-        await self._pool.aclose()
+    def of(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> _Head:
+        if self._cookies:
+            head = self._made(method, url, headers, with_content=content is not None)
+        else:
+            key = (method, url, content is None, *headers.items())
+            head = self._known.get(key) or self._made(method, url, headers, with_content=content is not None)
+            self._known[key] = head
+        return head if content is None else [*head, (b"Content-Length", b"%d" % len(content))]
+
+    def keep_cookies(self, url: str, response: httpcore.Response) -> None:
+        asked = httpx.Request("GET", url)
+        self._cookies.extract_cookies(httpx.Response(response.status, headers=response.headers, request=asked))
+
+    def _made(self, method: str, url: str, headers: Mapping[str, str], *, with_content: bool) -> _Head:
+        merged = httpx.Headers(_HEADERS)
+        merged.update(headers)
+        if with_content:
+            merged.setdefault("Content-Type", "application/json")
+        raw = httpx.Request(method, url, headers=merged, cookies=self._cookies).headers.raw
+        return [(name, value) for name, value in raw if name.lower() != b"content-length"]
 
 
-class _Body(httpx.AsyncByteStream):
+class _Content:
+    """A request's body, which notes when it is asked for: the head has been written then, and the rest follows."""
+
+    def __init__(self, content: bytes, clock: Clock) -> None:
+        self._content = content
+        self._clock = clock
+        self.left_at = clock.monotonic()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self.left_at = self._clock.monotonic()
+        if self._content:
+            yield self._content
+
+
+class _Body:
+    """The bytes of an answer as they come off the network, with the pool's exceptions as TransportErrors."""
+
     def __init__(self, response: httpcore.Response, place: str, connect_timeout_s: float) -> None:
         self._response = response
         self._place = place
@@ -203,8 +227,9 @@ class _Body(httpx.AsyncByteStream):
             async for part in self._response.aiter_stream():
                 yield part
 
-    async def aclose(self) -> None:
-        await self._response.aclose()
+
+def _decoded(body: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
+    return httpx.Response(200, headers={"Content-Encoding": encoding}, content=body).aiter_bytes()
 
 
 def _parse(url: str, policy: AddressPolicy) -> httpx.URL:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from probes.wire.argument_schema import ArgumentSchema
 from probes.wire.json_value import as_integer, as_number, as_object, as_objects, as_text, strings_in
+
+if TYPE_CHECKING:
+    from probes.wire.argument_schema import ArgumentSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,9 @@ def _declared(request: Mapping[str, Any]) -> Mapping[str, Tool]:
 
 
 def _tool(function: Mapping[str, Any]) -> Tool:
+    # Here: a process that asks no tool calls has no use for what judges them.
+    from probes.wire.argument_schema import ArgumentSchema
+
     parameters = function.get("parameters")
     required = as_object(parameters).get("required")
     return Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 # A lawful answer is some ten levels deep; beyond this nothing is read.
@@ -18,25 +18,30 @@ def parse_json(text: str) -> Any:
 
     Raises ValueError: not JSON, nested deeper than `MAX_NESTING`, an integer too long to convert.
     """
-    return _parse(text, float)
+    return _parse(text, _LENIENT)
 
 
 def parse_strict_json(text: str) -> Any:
     """The value of `text` by RFC 8259: NaN and infinities are refused. Raises ValueError as `parse_json` does."""
-    return _parse(text, _refuse_constant)
+    return _parse(text, _STRICT)
 
 
-def _parse(text: str, constant: Callable[[str], float]) -> Any:
+def _parse(text: str, decoder: json.JSONDecoder) -> Any:
     if nesting_of(text) > MAX_NESTING:
         raise ValueError("nested too deeply")
     try:
-        return json.loads(text, parse_constant=constant)
+        return decoder.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+# Made once: making one takes as long as reading a short answer.
+_LENIENT = json.JSONDecoder(parse_constant=float)
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def nesting_of(text: str) -> int:

@@ -23,7 +23,7 @@ class Timeline:
 
     def mark_first(
         self,
-        name: Literal["first_event", "first_role", "first_output", "first_answer", "finish", "done"],
+        name: Literal["headers", "first_event", "first_role", "first_output", "first_answer", "finish", "done"],
         at: float | None,
     ) -> None:
         """Something that counts when it happens the first time."""

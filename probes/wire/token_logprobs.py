@@ -36,13 +36,41 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One token with its value as received. `value` is None for null, NaN and what is no number; `raw_bytes` is None
-    where no bytes came, `has_bytes` tells whether the key of their list was there at all."""
+class Name:
+    """A token as it was named: its string, and the bytes that came with it (None where none did). `plain` is the string
+    without the vocabulary's signs, `identity` the token's own bytes (None where U+FFFD stands in their place), `marked`
+    whether the vocabulary's own sign for a space is in it."""
 
     token: str
+    raw_bytes: bytes | None
+    plain: str
+    identity: bytes | None
+    marked: bool
+
+
+@lru_cache(maxsize=_TOKENS_KEPT)
+def _name(token: str, raw: bytes | None) -> Name:
+    marked = _GPT_MARK in token or _SENTENCEPIECE_MARK in token
+    plain = paired(token.translate(_MARKERS))
+    return Name(token, raw, plain, _identity(token, raw, plain, marked=marked), marked)
+
+
+def _identity(token: str, raw: bytes | None, plain: str, *, marked: bool) -> bytes | None:
+    if _REPLACEMENT in token if raw is None else _REPLACEMENT.encode() in raw:
+        return None
+    # Bytes that spell out the vocabulary's sign were made from the token's string.
+    if raw is None or (marked and raw == paired(token).encode()):
+        return plain.encode()
+    return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One token with its value as received. `value` is None for null, NaN and what is no number; `has_bytes` tells
+    whether the key of its bytes was there at all."""
+
+    name: Name
     value: float | None
-    raw_bytes: bytes | None = None
     has_bytes: bool = False
 
     @property
@@ -50,42 +78,10 @@ class Reading:
         """Whether the value stands for "masked": nothing is known of the probability but that it is about 0."""
         return self.value is None or self.value <= CENSORED_FROM
 
-    @property
-    def marked(self) -> bool:
-        """Whether the vocabulary's own sign for a space is in the token."""
-        return _is_marked(self.token)
-
-    @property
-    def identity_lost(self) -> bool:
-        """Whether U+FFFD stands where the token's bytes should."""
-        return self.identity is None
-
-    @property
-    def identity(self) -> bytes | None:
-        """The token's own bytes; None where they are lost."""
-        return _identity(self.token, self.raw_bytes)
-
     def normalised(self) -> TokenAlternative:
-        return TokenAlternative(_plain(self.token), self.identity, None if self.censored else self.value)
-
-
-def _is_marked(token: str) -> bool:
-    return _GPT_MARK in token or _SENTENCEPIECE_MARK in token
-
-
-@lru_cache(maxsize=_TOKENS_KEPT)
-def _plain(token: str) -> str:
-    return paired(token.translate(_MARKERS))
-
-
-@lru_cache(maxsize=_TOKENS_KEPT)
-def _identity(token: str, raw: bytes | None) -> bytes | None:
-    if _REPLACEMENT in token if raw is None else _REPLACEMENT.encode() in raw:
-        return None
-    # Bytes that spell out the vocabulary's sign were made from the token's string.
-    if raw is None or (_is_marked(token) and raw == paired(token).encode()):
-        return _plain(token).encode()
-    return raw
+        name, value = self.name, self.value
+        known = value is not None and value > CENSORED_FROM
+        return TokenAlternative(name.plain, name.identity, value if known else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class Position:
     top: tuple[Reading, ...] | None
 
     def normalised(self) -> TokenLogprob:
-        top = None if self.top is None else tuple(reading.normalised() for reading in self.top)
+        top = None if self.top is None else tuple([reading.normalised() for reading in self.top])
         return TokenLogprob(self.sampled.normalised(), top)
 
 
@@ -121,18 +117,16 @@ def positions_in(logprobs: Any) -> list[Position]:
 
 def _chat_position(entry: Mapping[str, Any]) -> Position:
     top = entry.get("top_logprobs")
-    alternatives = tuple(map(_chat_reading, filter(_is_object, top))) if isinstance(top, list) else None
-    return Position(_chat_reading(entry), alternatives)
+    return Position(_chat_reading(entry), _chat_top(top) if isinstance(top, list) else None)
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
+def _chat_top(top: list[Any]) -> tuple[Reading, ...]:
+    return tuple([_chat_reading(entry) for entry in top if isinstance(entry, dict)])
 
 
 def _chat_reading(entry: Mapping[str, Any]) -> Reading:
-    return Reading(
-        as_text(entry.get("token")), _value(entry.get("logprob")), _bytes(entry.get("bytes")), "bytes" in entry
-    )
+    name = _name(as_text(entry.get("token")), _bytes(entry.get("bytes")))
+    return Reading(name, _value(entry.get("logprob")), "bytes" in entry)
 
 
 def _parallel_positions(logprobs: Mapping[str, Any]) -> list[Position]:
@@ -147,7 +141,7 @@ def _parallel_positions(logprobs: Mapping[str, Any]) -> list[Position]:
 def _parallel_top(top: object) -> tuple[Reading, ...] | None:
     if isinstance(top, dict):
         return tuple(_named_reading(token, value) for token, value in top.items())
-    return tuple(map(_chat_reading, filter(_is_object, top))) if isinstance(top, list) else None
+    return _chat_top(top) if isinstance(top, list) else None
 
 
 def _named_reading(name: str, value: object) -> Reading:
@@ -155,7 +149,7 @@ def _named_reading(name: str, value: object) -> Reading:
     raw = None
     if name.startswith(_SPELLED) and "\\x" in name:
         raw = _ESCAPED_BYTE.sub(_unescaped, paired(name.removeprefix(_SPELLED)).encode())
-    return Reading(name, _value(value), raw)
+    return Reading(_name(name, raw), _value(value))
 
 
 def _unescaped(escape: re.Match[bytes]) -> bytes:
@@ -168,6 +162,8 @@ def _list(value: object) -> Sequence[Any]:
 
 def _value(value: object) -> float | None:
     """A number, also one written as a string, as servers do that cannot write -Infinity; None for all else and NaN."""
+    if type(value) is float:  # as nearly all are
+        return None if math.isnan(value) else value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from probes.address import PRIVATE_TOO, PUBLIC, AddressPolicy
 from probes.clock import SystemClock
 from probes.errors import AddressForbiddenError
 from probes.failure import FailureKind
+from probes.headers import named
 from probes.transport import Transport, check_url
 from probes.transport_failure import TransportError
 from tests.endpoints import hostile
@@ -132,6 +134,45 @@ def test_requests_look_ordinary_and_ask_for_no_compression() -> None:
     assert headers["accept-encoding"] == "identity"
     assert headers["user-agent"] == "test"
     assert set(headers) == {"host", "accept", "accept-encoding", "connection", "user-agent"}
+
+
+def post(url: str, *bodies: bytes, headers: Mapping[str, str]) -> None:
+    async def run() -> None:
+        transport = Transport(PRIVATE_TOO, clock=SystemClock(), max_connections=1)
+        async with transport:
+            for body in bodies:
+                async with transport.exchange("POST", url, headers=headers, content=body) as response:
+                    assert [piece async for piece in response.chunks()] == [b"{}"]
+
+    asyncio.run(run())
+
+
+def test_heads_are_what_httpx_would_write_each_with_the_length_of_its_body() -> None:
+    headers = {"User-Agent": "test", "Authorization": "Bearer key", "X-Team": "a"}
+    accepted = {"Accept": "application/json, text/event-stream", "Accept-Encoding": "identity"}
+    with ScriptedServer(hostile.always(200, "{}")) as server:
+        post(server.base_url, b"{}", b'{"a": 1}', headers=headers)
+        with httpx.Client(headers=accepted) as client:
+            for body in (b"{}", b'{"a": 1}'):
+                client.post(server.base_url, headers={**headers, "Content-Type": "application/json"}, content=body)
+
+    mine, theirs = server.received[:2], server.received[2:]
+    assert [list(one.headers.items()) for one in mine] == [list(one.headers.items()) for one in theirs]
+    assert [one.body for one in mine] == [one.body for one in theirs]
+
+
+def test_a_cookie_is_sent_back_for_as_long_as_the_transport_lives() -> None:
+    given = hostile.always(200, "{}", headers={"Set-Cookie": "route=a; Path=/"})
+    with ScriptedServer(given) as server:
+        post(server.base_url, b"{}", b"{}", headers={})
+        post(server.base_url, b"{}", headers={})
+
+    assert [one.headers.get("cookie") for one in server.received] == [None, "route=a", None]
+
+
+@pytest.mark.parametrize(("raw", "text"), [("gr\u00fcn".encode(), "gr\u00fcn"), (b"gr\xfcn", "gr\u00fcn")])
+def test_a_header_is_read_in_the_encoding_that_it_can_be_in(raw: bytes, text: str) -> None:
+    assert named([(b"X-A", raw), (b"x-a", b"2"), (b"Date", b"today")]) == {"x-a": f"{text}, 2", "date": "today"}
 
 
 def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
