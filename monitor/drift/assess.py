@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from monitor.drift.accounting import CountTest, count_test
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import SYSTEM_PROMPT, Cause, TokenSteps, fit, rank
+from monitor.drift.cause import Cause
+from monitor.drift.causes import SYSTEM_PROMPT, TokenSteps, fit, rank
 from monitor.drift.detectable import detectable_shift
 from monitor.drift.fidelity import candidate_distance, fidelity_test
 from monitor.drift.findings import Assessment, Fidelity, Finding
+from monitor.drift.interval import Interval
 from monitor.drift.material import TARGET_PROFILE, Material, measured_candidates, without_cached
 from monitor.drift.observation import Observation
-from monitor.drift.rule import DRIFT_P, Verdict, holm, judge
-from monitor.drift.shift import LAWFUL_SHIFT, Evidence, ShiftTest, prepare, run_noise, shift_test
+from monitor.drift.rule import DRIFT_P, LAWFUL_SHIFT, Verdict, holm, judge
+from monitor.drift.shift import Evidence, ShiftTest, prepare, run_noise, shift_test
 
 # What int8 weights do to a small model's first-token log-probabilities (DETECTION.md, Table D), for endpoints whose
 # own int8 step cannot be computed.

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from monitor.drift.interval import Interval
 from monitor.drift.observation import FloatArray
 
 _RESAMPLES = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A two-sided interval at `level`, in the unit of the value it belongs to."""
-
-    low: float
-    high: float
-    level: float = 0.95
 
 
 def interval_of_mean(values: FloatArray, *, level: float = 0.95, seed: int = 0) -> tuple[float, Interval | None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.drift.cause import Cause
 from monitor.drift.observation import Observation
 from monitor.drift.residuals import residuals
 
@@ -19,14 +20,6 @@ _FLOOR = 0.01
 _UNLISTED_SHARE = 0.5
 # Log-odds that a token count speaks for or against a cause: counts are exact, but providers round and cache.
 _COUNT_ODDS = 12.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A candidate explanation and its share of belief among all candidates; weights sum to 1."""
-
-    name: str
-    weight: float
 
 
 def fit(observations: Sequence[Observation], candidates: Sequence[str]) -> dict[str, float]:

@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from monitor.drift.bootstrap import Interval, interval_of_mean
+from monitor.drift.bootstrap import interval_of_mean
+from monitor.drift.interval import Interval
 from monitor.drift.observation import FloatArray, Observation
 from monitor.drift.residuals import residuals
 

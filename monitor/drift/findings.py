@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monitor.drift.accounting import CountTest
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
+from monitor.drift.interval import Interval
 from monitor.drift.rule import Verdict
 
 

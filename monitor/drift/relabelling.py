@@ -86,9 +86,11 @@ def standardise_anchors(tables: Sequence[PromptTable], count: int, rng: np.rando
     width = tables[0].values.shape[1]
     mean = np.sum([table.values.mean(axis=0) for table in tables], axis=0)
     deviation = np.sqrt(np.sum([table.values.var(axis=0) for table in tables], axis=0))
+    if not (deviation > _NIL).any():
+        return Standardised(np.zeros(width), np.zeros((count, width)))
     sums = np.zeros((count, width))
     for table in tables:
-        sums += table.values[rng.integers(0, len(table.values), size=count)]
+        sums += table.values.take(rng.integers(0, len(table.values), size=count), axis=0)
     observed = np.sum([table.values[0] for table in tables], axis=0)
     return _in_units(observed, sums, mean, deviation)
 
@@ -110,7 +112,9 @@ def standardise_pool(pool: Pool, count: int, rng: np.random.Generator) -> Standa
     for begin in range(0, count, _BLOCK):
         rows = min(_BLOCK, count - begin)
         chosen = np.argpartition(rng.random((rows, total)), new - 1, axis=1)[:, :new]
-        relabelled[begin : begin + rows] = difference(pool.scores[chosen].sum(axis=1))
+        members = np.zeros((rows, total))
+        np.put_along_axis(members, chosen, 1.0, axis=1)
+        relabelled[begin : begin + rows] = difference(members @ pool.scores)
     observed = difference(pool.scores[pool.new].sum(axis=0))
     return _in_units(observed, relabelled, np.zeros(width), deviation)
 

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 DRIFT_P = 1e-4
 SUSPECT_P = 1e-2
+# A move of less than this (nats) is lawful whatever its p-value: engines differ by as much between two builds.
+LAWFUL_SHIFT = 0.01
 
 
 class Verdict(StrEnum):

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from monitor.drift.bootstrap import Interval, interval_of_mean
+from monitor.drift.bootstrap import interval_of_mean
+from monitor.drift.interval import Interval
 from monitor.drift.observation import FloatArray, Observation
 from monitor.drift.relabelling import (
     RELABELLINGS,
@@ -22,10 +23,11 @@ from monitor.drift.relabelling import (
 )
 from monitor.drift.residuals import residuals, step_coefficients, steps
 
-# A move of less than this is lawful whatever its p-value: engines differ by as much between two builds.
-LAWFUL_SHIFT = 0.01
 # Squared scatter below which answers count as equal: the rounding of printed log-probabilities.
-_ROUNDING = 1e-6
+ROUNDING = 1e-6
+# A step shorter than this (squared) is none, and no answer counts for more than so many steps.
+NO_ENERGY = 1e-12
+MOST_COEFFICIENT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,10 @@ def _align(answers: Sequence[Observation], new: np.ndarray, base: str | None, ca
     k = min(len(answer.tokens) for answer in answers)
     kept = [dict(_largest(answer, k)) for answer in answers]
     tokens = sorted({token for listed in kept for token in listed})
-    values = np.array([[listed.get(token, min(listed.values())) for token in tokens] for listed in kept])
+    smallest = [min(listed.values()) for listed in kept]
+    values = np.array(
+        [[listed.get(token, least) for token in tokens] for listed, least in zip(kept, smallest, strict=True)]
+    )
     return Aligned(values, new, _steps(answers[-1], tokens, base, candidates))
 
 
@@ -156,49 +161,55 @@ def prompt_table(aligned: Aligned, rng: np.random.Generator) -> PromptTable:
     centred = aligned.values - aligned.values.mean(axis=0)
     mean_new = centred[ways.members].mean(axis=1)
     between = mean_new * (ways.total / old)
-    scatter = float((centred**2).sum()) + _ROUNDING
+    scatter = float((centred**2).sum()) + ROUNDING
     share = (between**2).sum(axis=1) * (new * old / ways.total) / scatter
     energy = (aligned.steps**2).sum(axis=1)
-    coefficients = between @ aligned.steps.T / np.where(energy > 1e-12, energy, np.inf)
-    return PromptTable(np.column_stack([share, np.clip(coefficients, -3.0, 3.0)]))
+    coefficients = between @ aligned.steps.T / np.where(energy > NO_ENERGY, energy, np.inf)
+    return PromptTable(np.column_stack([share, np.clip(coefficients, -MOST_COEFFICIENT, MOST_COEFFICIENT)]))
 
 
 def statistic(evidence: Evidence, count: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
-    """The test statistic and its value under `count` relabellings.
+    """The test statistic and its value under `count` relabellings."""
+    anchors = pooled = None
+    if evidence.anchors:
+        anchors = standardise_anchors([prompt_table(aligned, rng) for aligned in evidence.anchors], count, rng)
+    if evidence.singles:
+        pooled = standardise_pool(_pool(evidence.singles), count, rng)
+    tested = summed(anchors, pooled)
+    return float(tested.observed), tested.relabelled
+
+
+def summed(anchors: Standardised | None, pooled: Standardised | None) -> Standardised:
+    """What is tested, of statistics that lie along the last axis.
 
     Anchors: the standardised share of scatter between runs. Directions: the largest |z| over the deviation from the
     reference and the steps towards each candidate, anchors and single-use prompts combined. Their sum is tested.
     """
-    parts: list[Standardised] = []
-    spread = Standardised(np.zeros(1), np.zeros((count, 1)))
-    if evidence.anchors:
-        tables = [prompt_table(aligned, rng) for aligned in evidence.anchors]
-        both = standardise_anchors(tables, count, rng)
-        spread = Standardised(both.observed[:1], both.relabelled[:, :1])
-        parts.append(Standardised(both.observed[1:], both.relabelled[:, 1:]))
-    if evidence.singles:
-        pooled = standardise_pool(_pool(evidence.singles), count, rng)
-        deviation = Standardised(pooled.observed[:1], pooled.relabelled[:, :1])
-        along = Standardised(pooled.observed[1:], pooled.relabelled[:, 1:])
-        parts = [deviation, _combined([*parts, along])]
-    directions = [part for part in parts if part.observed.size]
-    observed = float(spread.observed[0]) + max((float(np.abs(part.observed).max()) for part in directions), default=0.0)
-    relabelled = spread.relabelled[:, 0].copy()
-    if directions:
-        relabelled += np.max([np.abs(part.relabelled).max(axis=1) for part in directions], axis=0)
-    return observed, relabelled
+    return Standardised(
+        _summed(
+            None if anchors is None else anchors.observed,
+            None if pooled is None else pooled.observed,
+        ),
+        _summed(
+            None if anchors is None else anchors.relabelled,
+            None if pooled is None else pooled.relabelled,
+        ),
+    )
+
+
+def _summed(anchors: FloatArray | None, pooled: FloatArray | None) -> FloatArray:
+    along = [] if anchors is None else [anchors[..., 1:]]
+    directions = along
+    if pooled is not None:
+        along = [*along, pooled[..., 1:]]
+        directions = [pooled[..., :1], np.asarray(sum(along) / np.sqrt(len(along)))]
+    spread = 0.0 if anchors is None else anchors[..., 0]
+    largest = [np.abs(part).max(axis=-1, initial=0.0) for part in directions]
+    return np.asarray(spread + np.max(largest, axis=0))
 
 
 def _pool(singles: Sequence[Single]) -> Pool:
     return Pool(np.array([single.scores() for single in singles]), np.array([single.new for single in singles]))
-
-
-def _combined(parts: Sequence[Standardised]) -> Standardised:
-    root = np.sqrt(len(parts))
-    return Standardised(
-        np.sum([part.observed for part in parts], axis=0) / root,
-        np.sum([part.relabelled for part in parts], axis=0) / root,
-    )
 
 
 def shift_test(evidence: Evidence, n: int, *, seed: int = 0, count: int = RELABELLINGS) -> ShiftTest:
