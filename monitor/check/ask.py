@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from monitor.check.brake import Brake
 from monitor.check.options import Progress
+from monitor.check.storing import Storing
 from monitor.config import Prices
 from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.client import Client
+from probes.clock import SystemClock
 from probes.errors import ProbeError
-from probes.pace import Turns
+from probes.pace import Pace, Turns
 from probes.plan import Plan, ProbeKind, Sample
 from probes.target import Target
 
@@ -69,6 +71,14 @@ class Manner:
     brake: Brake = field(default_factory=Brake)
 
 
+class Kept(Protocol):
+    """Where samples go: `keep` takes each as it is done, `flush` stores what was taken."""
+
+    def keep(self, probe: ProbeKind, sample: Sample) -> None: ...
+
+    def flush(self) -> None: ...
+
+
 def ask(
     target: Target,
     known: Mapping[str, Any],
@@ -76,14 +86,14 @@ def ask(
     manner: Manner,
     *,
     before: Mapping[ProbeKind, Sequence[Sample]],
-    keep: Callable[[ProbeKind, Sample], None],
+    kept: Kept,
     progress: Progress,
 ) -> Asked:
-    """Send the plans one after the other. `before` are samples that are there already, which count as spent; `keep` is
-    called with each new one as it is done. Raises what the brake was pulled for."""
+    """Send the plans one after the other. `before` are samples that are there already, which count as spent. Raises
+    what the brake was pulled for, and what `kept` raises."""
     asked = Asked(Capabilities.from_dict(known), {kind: list(samples) for kind, samples in before.items()})
     try:
-        asyncio.run(_ask(target, plans, manner, asked, keep, progress))
+        asyncio.run(_ask(target, plans, manner, asked, kept, progress))
     except KeyboardInterrupt as interrupt:
         asked.stop, asked.error = Stop.INTERRUPTED, interrupt
     except TimeoutError:
@@ -92,6 +102,8 @@ def ask(
         asked.stop = Stop.BUDGET
     except ProbeError as error:
         asked.stop, asked.error = Stop.PROVIDER, error
+    finally:
+        kept.flush()
     return asked
 
 
@@ -100,15 +112,16 @@ async def _ask(
     plans: Sequence[Plan],
     manner: Manner,
     asked: Asked,
-    keep: Callable[[ProbeKind, Sample], None],
+    kept: Kept,
     progress: Progress,
 ) -> None:
     limits = manner.limits
+    storing = Storing(kept.flush, manner.pace or Pace(target.rpm, SystemClock()), manner.brake)
     spent = Tokens.of(asked.all_samples)
     with manner.brake.on_this_task():
         async with (
             asyncio.timeout(limits.timeout),
-            Client(target, asked.capabilities, pace=manner.pace) as client,
+            Client(target, asked.capabilities, pace=storing) as client,
         ):
             for plan in plans:
                 done = asked.samples.setdefault(plan.probe, [])
@@ -117,7 +130,8 @@ async def _ask(
                     nonlocal spent
                     spent += Tokens.of([sample])
                     done.append(sample)
-                    keep(probe, sample)
+                    kept.keep(probe, sample)
+                    storing.soon()
                     progress.step(f"asking: {probe.value}")
                     asked.capabilities = client.capabilities
                     if limits.reached(spent):

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from monitor.drift.bootstrap import Interval
 from monitor.drift.findings import Assessment, Fidelity, Finding
+from monitor.drift.interval import Interval
 from monitor.drift.rule import Verdict
 from monitor.store import EvidenceRecord, MetricPoint
 from monitor.verdict import CauseWeight, Check, FidelityStatement, LatencyValue, QuirkCount, Telling

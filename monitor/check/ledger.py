@@ -6,10 +6,12 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from monitor import clock
+from monitor.check.identity import identity_of
 from monitor.check.resume import rebuilt, remaining
 from monitor.check.seed import agree_on_seed
 from monitor.config import EndpointConfig, Prices
@@ -22,7 +24,6 @@ from monitor.store import (
     BaselineStatus,
     CheckRequest,
     Claimed,
-    EndpointIdentity,
     EndpointRecord,
     EvidenceRecord,
     Queue,
@@ -41,10 +42,6 @@ from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
 
-# A command's samples wait in memory until there are this many, so that the disk is left alone.
-_BATCH = 10
-# What a worker was answered is stored before it asks on, so that a killed one loses no more than is in flight.
-_AT_ONCE = 1
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
 MOST_BASELINE_RUNS = 5
 
@@ -83,18 +80,15 @@ class Ledger:
     Everything is written under the check's lease: LeaseLostError where the check is another's by now.
     """
 
-    def __init__(
-        self, store: Store | None, record: EndpointRecord | None, claimed: Claimed | None, *, batch: int = _BATCH
-    ) -> None:
+    def __init__(self, store: Store | None, record: EndpointRecord | None, claimed: Claimed | None) -> None:
         self._store = store
         self._record = record
         self._claimed = claimed
-        self._batch = batch
         self._runs: dict[ProbeKind, _OpenRun] = {}
 
     @classmethod
-    def saving(cls, data: DataDir, endpoint: EndpointConfig) -> Ledger:
-        store = Store.open(data.database, at=clock.now())
+    def saving(cls, data: DataDir, endpoint: EndpointConfig, keep_bodies: timedelta) -> Ledger:
+        store = Store.open(data.database, at=clock.now(), keep_bodies=keep_bodies)
         with _closed_on_failure(store):
             if data.database_url is not None:
                 agree_on_seed(store, data.seed())
@@ -104,7 +98,7 @@ class Ledger:
     @classmethod
     def leased(cls, store: Store, record: EndpointRecord, claimed: Claimed) -> Ledger:
         """A worker's, over a store that stays open: a check that may have been begun by another one."""
-        return cls(store, record, claimed, batch=_AT_ONCE)
+        return cls(store, record, claimed)
 
     @classmethod
     def reading(cls, data: DataDir, endpoint: EndpointConfig) -> Ledger:
@@ -182,7 +176,7 @@ class Ledger:
         if self._store is None or self._claimed is None:
             return Begun(plan)
         entry, lease = self._claimed.entry, self._claimed.lease
-        if lease.attempt > 1:
+        if self._claimed.begun:
             earlier = self._store.resume_run(entry.id, entry.endpoint_id, plan.probe, lease=lease)
             if earlier is not None:
                 return self._go_on(plan, earlier, endpoint.prices)
@@ -221,9 +215,6 @@ class Ledger:
         if run is not None:
             run.waiting.append(sample)
             run.tokens += Tokens.of([sample])
-            if len(run.waiting) >= self._batch:
-                self._flush(run)
-                fault_point(FaultPoint.AFTER_SAMPLE)
 
     def flush(self) -> None:
         """Store the samples that wait."""
@@ -291,6 +282,7 @@ class Ledger:
             self._store.add_samples(run.run_id, run.waiting, at=clock.now(), lease=self._claimed.lease)
             run.stored += len(run.waiting)
             run.waiting = []
+            fault_point(FaultPoint.AFTER_SAMPLE)
 
 
 @dataclass(slots=True)
@@ -336,14 +328,3 @@ def _closed_on_failure(store: Store) -> Iterator[None]:
     except BaseException:
         store.close()
         raise
-
-
-def identity_of(endpoint: EndpointConfig) -> EndpointIdentity:
-    return EndpointIdentity(
-        provider_slug=endpoint.provider,
-        base_url=endpoint.base_url,
-        model_slug=endpoint.model,
-        served_name=endpoint.name,
-        routing={} if endpoint.routing is None else endpoint.routing.body(),
-        labels=endpoint.labels,
-    )

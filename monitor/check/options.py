@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol, Self
 
 from monitor.errors import UsageError
@@ -18,7 +19,9 @@ PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """n: single-token requests of the check. max_cost: US dollars. timeout: seconds for all sending. confirms: whether
-    it repeats a check that found drift, on fresh prompts. Raises UsageError for what cannot be meant."""
+    it repeats a check that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier
+    checks are kept, where no service's configuration is stored that says so. Raises UsageError for what cannot be
+    meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N
@@ -26,6 +29,7 @@ class CheckOptions:
     timeout: float | None = None
     save: bool = True
     confirms: bool = False
+    keep_bodies: timedelta = timedelta(days=14)
 
     def __post_init__(self) -> None:
         if not LEAST_N <= self.n <= MOST_N:

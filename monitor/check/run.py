@@ -106,10 +106,9 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         to_ask,
         work.manner,
         before={probe: run.samples for probe, run in begun.items()},
-        keep=ledger.keep,
+        kept=ledger,
         progress=progress,
     )
-    ledger.flush()
     ledger.save_capabilities(asked.capabilities)
     if asked.error is not None:
         raise asked.error
@@ -121,7 +120,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
 
 def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:
     if options.save:
-        return Ledger.saving(data, endpoint)
+        return Ledger.saving(data, endpoint, options.keep_bodies)
     if data.database_url is not None or data.has(data.database_path):
         return Ledger.reading(data, endpoint)
     return Ledger.empty()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
 import zstandard
 
 from monitor.errors import StorageError
+from monitor.store.frames import compress, decompress
 from monitor.store.text import without_secrets
 from probes.completion import Timings
 from probes.plan import Attempt, Sample
@@ -20,6 +21,7 @@ MAX_BODY_BYTES = 1024 * 1024
 # JSON may write a character in six bytes, and an exchange has a handful of tries.
 _MAX_BLOB_BYTES = 64 * MAX_BODY_BYTES
 
+_TIMINGS = tuple(field.name for field in fields(Timings))
 _HEADERS = frozenset(
     {
         "age",
@@ -80,16 +82,16 @@ def pack(sample: Sample) -> bytes:
         "rep": sample.item.rep,
         "request": _redacted(sample.request),
         "answers": [_redacted(_told(attempt)) for attempt in sample.attempts],
-        "timings": None if sample.completion is None else asdict(sample.completion.timings),
+        "timings": None if sample.completion is None else _packed_timings(sample.completion.timings),
     }
     text = json.dumps(exchange, separators=(",", ":"))
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode("ascii"))
+    return compress(text.encode("ascii"))
 
 
 def unpack(blob: bytes) -> Exchange:
     """Raises StorageError for a blob that `pack` did not write."""
     try:
-        exchange = json.loads(zstandard.ZstdDecompressor().decompress(blob, max_output_size=_MAX_BLOB_BYTES))
+        exchange = json.loads(decompress(blob, at_most=_MAX_BLOB_BYTES))
         answers = tuple(_unpack_answer(answer) for answer in exchange["answers"])
         timings = _unpack_timings(exchange.get("timings"))
         return Exchange(exchange["item_key"], exchange["rep"], exchange["request"], answers, timings)
@@ -134,6 +136,11 @@ def _unpack_answer(told: Mapping[str, Any]) -> Answer:
         error=told["error"],
         message=told["message"],
     )
+
+
+def _packed_timings(timings: Timings) -> dict[str, Any]:
+    # Unlike asdict(), which copies every chunk.
+    return {name: getattr(timings, name) for name in _TIMINGS}
 
 
 def _unpack_timings(told: Mapping[str, Any] | None) -> Timings | None:

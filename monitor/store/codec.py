@@ -19,6 +19,7 @@ import zstandard
 
 from monitor.drift.observation import FloatArray, Observation
 from monitor.errors import StorageError
+from monitor.store.frames import compress, decompress
 
 MAGIC = b"OBS"
 VERSION = 1
@@ -59,8 +60,7 @@ def encode(observation: Observation) -> bytes:
         observation.logprobs.astype(_FLOAT).tobytes(),
         *(values.astype(_FLOAT).tobytes() for values in observation.expected.values()),
     ]
-    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, write_content_size=True)
-    return MAGIC + bytes([VERSION]) + compressor.compress(b"".join(parts))
+    return MAGIC + bytes([VERSION]) + compress(b"".join(parts))
 
 
 def decode(blob: bytes) -> Observation:
@@ -91,7 +91,7 @@ def _decompress(frame: bytes) -> bytes:
     parameters = zstandard.get_frame_parameters(frame)
     if not 0 < parameters.content_size <= _MAX_BYTES:
         raise ValueError("implausible size")
-    content = zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
+    content = decompress(frame, at_most=_MAX_BYTES)
     if len(content) != parameters.content_size:
         raise ValueError("cut short")
     return content

@@ -10,8 +10,8 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
+from monitor.drift.interval import Interval
 from monitor.store.records import EvidenceRecord, MetricPoint
 from monitor.store.tables import Evidence, Run
 from monitor.store.tables import MetricPoint as MetricPointRow

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from monitor.drift.observation import Observation
-from monitor.store.codec import decode, encode
 from monitor.store.pages import pages
 from monitor.store.records import RunObservations
 from monitor.store.tables import Observation as ObservationRow
 from monitor.store.tables import Reference, Run
 
+if TYPE_CHECKING:
+    from monitor.drift.observation import Observation
+
 
 def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
+    # Here and below: numpy is a tenth of what a web process weighs, and it reads no observations.
+    from monitor.store.codec import encode
+
     return [ObservationRow(run_id=run_id, item_key=one.item_key, rep=one.rep, blob=encode(one)) for one in observations]
 
 
@@ -26,6 +31,8 @@ def observations_of(session: Session, run_ids: Sequence[str]) -> list[RunObserva
 
 
 def _page(session: Session, run_ids: Sequence[str]) -> list[RunObservations]:
+    from monitor.store.codec import decode
+
     rows = session.execute(
         select(ObservationRow.run_id, ObservationRow.blob)
         .where(ObservationRow.run_id.in_(run_ids))

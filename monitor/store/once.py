@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import inspect
+from sqlalchemy import Row, inspect
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from monitor.store.pages import pages
 from monitor.store.tables import Table
@@ -27,6 +27,16 @@ def insert_new(session: Session, table: type[Table], rows: Sequence[Mapping[str,
         insert = _insert(session, table).values(list(some)).on_conflict_do_nothing()
         new.update(session.scalars(insert.returning(key)))
     return [row[key.name] for row in rows if row[key.name] in new]
+
+
+def insert_returning(
+    session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], *columns: InstrumentedAttribute[Any]
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Insert those rows whose unique keys are not there yet; `columns` of these, in no order."""
+    if not rows:
+        return ()
+    insert = _insert(session, table).on_conflict_do_nothing().returning(*columns)
+    return session.connection().execute(insert, rows).all()
 
 
 def _insert(session: Session, table: type[Table]) -> postgresql.Insert | sqlite.Insert:

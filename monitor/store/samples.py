@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from monitor.store.bodies import Exchange, pack, unpack
-from monitor.store.pages import pages
+from monitor.store.once import insert_returning
 from monitor.store.records import StoredSample
 from monitor.store.runs import running
 from monitor.store.tables import Run, SampleBody
@@ -22,7 +23,6 @@ from probes.plan import Sample
 
 BATCH = 50
 BODY_LIFETIME = timedelta(days=14)
-_PRUNED_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +40,46 @@ class Packed:
 def add_batch(session: Session, run_id: str, batch: Sequence[Packed], at: datetime) -> None:
     """Add those samples of a running run that it does not have yet (by item and repeat)."""
     run = running(session, run_id)
-    keys = {packed.sample.item.key for packed in batch}
-    stored = select(SampleRow.item_key, SampleRow.rep).where(SampleRow.run_id == run_id, SampleRow.item_key.in_(keys))
-    known = {(row.item_key, row.rep) for row in session.execute(stored)}
-    rows: list[SampleRow] = []
-    bodies: list[bytes] = []
+    given: dict[tuple[str, int], Packed] = {}
     for packed in batch:
-        key = (packed.sample.item.key, packed.sample.item.rep)
-        if key not in known:
-            known.add(key)
-            rows.append(_row(run, packed.sample, at))
-            bodies.append(packed.body)
-    session.add_all(rows)
-    session.flush()
+        given.setdefault((packed.sample.item.key, packed.sample.item.rep), packed)
+    rows = [_row(run, packed.sample, at) for packed in given.values()]
+    new = insert_returning(session, SampleRow, rows, SampleRow.id, SampleRow.item_key, SampleRow.rep)
     expires_at = at + BODY_LIFETIME
-    session.add_all(
-        [SampleBody(sample_id=row.id, blob=body, expires_at=expires_at) for row, body in zip(rows, bodies, strict=True)]
-    )
+    bodies = [
+        {"sample_id": sample_id, "blob": given[key, rep].body, "expires_at": expires_at} for sample_id, key, rep in new
+    ]
+    if bodies:
+        session.connection().execute(insert(SampleBody), bodies)
 
 
-def _row(run: Run, sample: Sample, at: datetime) -> SampleRow:
+def _row(run: Run, sample: Sample, at: datetime) -> dict[str, Any]:
     completion = sample.completion
     last = sample.attempts[-1] if sample.attempts else None
     usage = completion.usage if completion else None
-    return SampleRow(
-        run_id=run.id,
-        endpoint_id=run.endpoint_id,
-        created_at=at,
-        sent_at=last.sent_at if last else None,
-        item_key=sample.item.key,
-        rep=sample.item.rep,
-        anchor=sample.item.anchor,
-        outcome=sample.outcome,
-        attempts=len(sample.attempts),
-        first_attempt_ok=sample.first_attempt_ok,
-        error_code=last.error if last else None,
-        http_status=last.http_status if last else None,
-        finish_reason=foreign_id(completion.finish_reason, 64) if completion else None,
-        quirks=[str(quirk) for quirk in completion.quirks] if completion else [],
-        ttft_ms=_milliseconds(completion.timings.first_output) if completion else None,
-        total_ms=_milliseconds(last.seconds) if last else None,
-        tokens_in=claimed_count(usage.prompt_tokens) if usage else None,
-        tokens_out=claimed_count(usage.completion_tokens) if usage else None,
-        tokens_cached=claimed_count(usage.cached_tokens) if usage else None,
-        provider_request_id=foreign_id(completion.id, 256) if completion else None,
-        response_sha256=hashlib.sha256(last.body).hexdigest() if last else None,
-    )
+    return {
+        "run_id": run.id,
+        "endpoint_id": run.endpoint_id,
+        "created_at": at,
+        "sent_at": last.sent_at if last else None,
+        "item_key": sample.item.key,
+        "rep": sample.item.rep,
+        "anchor": sample.item.anchor,
+        "outcome": sample.outcome,
+        "attempts": len(sample.attempts),
+        "first_attempt_ok": sample.first_attempt_ok,
+        "error_code": last.error if last else None,
+        "http_status": last.http_status if last else None,
+        "finish_reason": foreign_id(completion.finish_reason, 64) if completion else None,
+        "quirks": [str(quirk) for quirk in completion.quirks] if completion else [],
+        "ttft_ms": _milliseconds(completion.timings.first_output) if completion else None,
+        "total_ms": _milliseconds(last.seconds) if last else None,
+        "tokens_in": claimed_count(usage.prompt_tokens) if usage else None,
+        "tokens_out": claimed_count(usage.completion_tokens) if usage else None,
+        "tokens_cached": claimed_count(usage.cached_tokens) if usage else None,
+        "provider_request_id": foreign_id(completion.id, 256) if completion else None,
+        "response_sha256": hashlib.sha256(last.body).hexdigest() if last else None,
+    }
 
 
 def _milliseconds(seconds: float | None) -> float | None:
@@ -115,13 +109,3 @@ def stored(session: Session, run_id: str) -> tuple[StoredSample, ...]:
         StoredSample(item_key, rep, outcome, None if blob is None else unpack(blob))
         for item_key, rep, outcome, blob in rows
     )
-
-
-def expired_bodies(session: Session, at: datetime) -> Sequence[int]:
-    """Some of the bodies whose time has passed, as ids of their samples; few enough to delete without a pause."""
-    return session.scalars(select(SampleBody.sample_id).where(SampleBody.expires_at <= at).limit(_PRUNED_AT_ONCE)).all()
-
-
-def delete_bodies(session: Session, sample_ids: Sequence[int]) -> None:
-    for some in pages(sample_ids):
-        session.execute(delete(SampleBody).where(SampleBody.sample_id.in_(some)))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from monitor.alerts.holds import maintenance_of
 from monitor.alerts.rule import AlertRule, rules_for
-from monitor.check.ledger import identity_of
+from monitor.check.identity import identity_of
 from monitor.config import Config, EndpointConfig
 from monitor.config.service import Schedule as ScheduleConfig
 from monitor.schedule import CronLine, Interval, Schedule, phase_of

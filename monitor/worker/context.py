@@ -13,7 +13,6 @@ from typing import Self
 
 from monitor import clock
 from monitor.check.seed import agree_on_seed
-from monitor.config.objects import StoredObject, config_from_objects
 from monitor.datadir import DataDir
 from monitor.errors import ConfigError
 from monitor.settings import Settings
@@ -42,7 +41,7 @@ class Context:
     seed: bytes
     references: References = field(default_factory=References)
     _lock: Lock = field(default_factory=Lock)
-    _objects: list[StoredObject] | None = None
+    _versions: list[tuple[str, int, int, str | None]] | None = None
     _configured: Configured | None = None
 
     @classmethod
@@ -96,15 +95,17 @@ class Context:
     def configured(self) -> Configured:
         """The configuration as it stands; the last good one where what is stored makes none."""
         with self._lock:
-            objects = ConfigObjects(self.store.sessions).all()
-            if self._configured is None or objects != self._objects:
+            stored = ConfigObjects(self.store.sessions)
+            # Before the objects: what changes in between is found by the next look.
+            versions = stored.versions()
+            if self._configured is None or versions != self._versions:
                 try:
-                    self._configured = Configured.of(config_from_objects(objects), self.store, clock.now())
+                    self._configured = Configured.of(stored.config(), self.store, clock.now())
                 except ConfigError as error:
                     if self._configured is None:
                         raise
                     _log.error("The stored configuration is not used: %s", error.message)
-                self._objects = objects
+                self._versions = versions
             return self._configured
 
     def worked(self, name: str, queues: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.check import open_reference
+from monitor.check.reference import open_reference
 from monitor.config import ReferenceConfig
 from monitor.expectation import all_candidates, expect
 from reference_engine import EngineError
@@ -90,7 +90,7 @@ def test_a_process_that_asks_a_service_does_not_load_the_tensor_library(
 ) -> None:
     monkeypatch.setenv("MONITOR_REFERENCE_URL", service_url)
     code = (
-        "import sys; from pathlib import Path; from monitor.check import open_reference; "
+        "import sys; from pathlib import Path; from monitor.check.reference import open_reference; "
         "from monitor.config import ReferenceConfig; "
         f"open_reference(ReferenceConfig(Path({str(folder)!r}), None, ('fp32',))); "
         "sys.exit('torch' in sys.modules)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -15,9 +16,9 @@ from monitor.config.objects import FileObject, objects_of
 from monitor.errors import ConfigError, ConflictError, ManagedByFileError, NotFoundError, PreconditionFailedError
 from monitor.store import Store
 from monitor.store.config import ConfigObjects
-from monitor.store.tables import AuditEntry, ChangeEvent
+from monitor.store.tables import AuditEntry, ChangeEvent, Spending
 from monitor.store.vocabulary import ChangeKind, ConfigKind, ManagedBy
-from tests.monitor.store.material import AT, identity
+from tests.monitor.store.material import AT, finished_run, identity
 
 LATER = AT + timedelta(hours=1)
 
@@ -117,6 +118,59 @@ def test_what_leaves_the_file_is_disabled_and_may_come_back(objects: ConfigObjec
     objects.apply(file_objects(tmp_path), actor="me", at=LATER)
     acme = objects.find(ConfigKind.PROVIDER, "acme")
     assert (acme.enabled, acme.row_version, acme.created_at) == (True, 3, AT)
+
+
+RENAMED = (
+    TEXT.replace("llama", "kea")
+    .replace("kea: ", "kea: { renamed_from: llama } ")
+    .replace("slug: acme", "slug: bolt\n    renamed_from: acme")
+)
+
+
+def test_under_a_new_name_endpoints_go_on(objects: ConfigObjects, store: Store, tmp_path: Path) -> None:
+    endpoint = store.ensure_endpoint(identity("acme", "llama"), at=AT)
+    finished_run(store, endpoint.id)
+    with store.sessions.write() as session:
+        session.add(Spending(provider="acme", day=AT.date(), settled_microusd=500, reserved_microusd=0))
+    objects.apply(file_objects(tmp_path), actor="me", at=AT)
+
+    made = objects.apply(file_objects(tmp_path, RENAMED), actor="me", at=LATER)
+
+    assert [(str(change), change.renamed_from) for change in made.changes] == [
+        ("model kea", "llama"),
+        ("provider bolt", "acme"),
+    ]
+    assert [(found.slug, found.enabled) for found in objects.all()] == [("kea", True), ("bolt", True)]
+    assert store.ensure_endpoint(identity("bolt", "kea", served_name="llama"), at=LATER).id == endpoint.id
+    assert [record.provider for record in store.endpoints()] == ["bolt"]
+    assert len(store.history(provider="bolt")) == 1
+    with store.sessions.read() as session:
+        told = {event.text for event in session.scalars(select(ChangeEvent).where(ChangeEvent.at == LATER))}
+        assert session.scalars(select(Spending.provider)).all() == ["bolt"]
+    assert told == {"provider bolt was called acme until now", "model kea was called llama until now"}
+    assert objects.apply(file_objects(tmp_path, RENAMED), actor="me", at=LATER).changes == ()
+
+
+def test_two_histories_do_not_become_one(objects: ConfigObjects, store: Store, tmp_path: Path) -> None:
+    for provider in ("acme", "bolt"):
+        store.ensure_endpoint(identity(provider, "llama"), at=AT)
+    objects.apply(file_objects(tmp_path), actor="me", at=AT)
+
+    with pytest.raises(ConfigError, match="The provider 'bolt' has a history of its own"):
+        objects.apply(file_objects(tmp_path, RENAMED), actor="me", at=LATER)
+
+    assert [found.slug for found in objects.all()] == ["llama", "acme"]
+
+
+def test_what_was_taken_out_may_come_back_under_another_name(objects: ConfigObjects, store: Store) -> None:
+    endpoint = store.ensure_endpoint(identity("acme", "llama"), at=AT)
+    old = objects.create(ConfigKind.MODEL, "llama", {}, actor="me", at=AT)
+    objects.disable(ConfigKind.MODEL, "llama", row_version=old.row_version, actor="me", at=AT)
+
+    objects.create(ConfigKind.MODEL, "kea", {"renamed_from": "llama"}, actor="me", at=LATER)
+
+    assert [found.slug for found in objects.all()] == ["kea"]
+    assert [(record.id, record.model) for record in store.endpoints()] == [(endpoint.id, "kea")]
 
 
 def test_a_rehearsal_says_the_same_and_keeps_nothing(objects: ConfigObjects, store: Store, tmp_path: Path) -> None:
@@ -241,3 +295,21 @@ def test_of_two_that_create_the_same_one_wins(objects: ConfigObjects) -> None:
 
     assert len(refused) == 1
     assert len(objects.all()) == 1
+
+
+def test_versions_differ_whenever_anything_that_is_read_does(objects: ConfigObjects, tmp_path: Path) -> None:
+    schedules = "schedules: [ { id: a, every: 5m }, { id: b, every: 5m } ]\n"
+    texts = (TEXT, TEXT + schedules, TEXT + schedules.replace("a,", "c,"), TEXT + "#\n" + schedules, TEXT)
+    seen = []
+    for text in texts:
+        objects.apply(file_objects(tmp_path, text), actor="me", at=AT)
+        seen.append((objects.versions(), objects.all()))
+    objects.create(ConfigKind.CHANNEL, "ops", CHANNEL, actor="tok_1", at=AT)
+    seen.append((objects.versions(), objects.all()))
+    objects.update(ConfigKind.CHANNEL, "ops", {**CHANNEL, "per_minute": 5}, row_version=1, actor="tok_1", at=AT)
+    seen.append((objects.versions(), objects.all()))
+
+    for one, other in pairwise(seen):
+        assert one[1] != other[1]
+        assert one[0] != other[0]
+    assert objects.versions() == seen[-1][0]

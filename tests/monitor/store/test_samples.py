@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from monitor.config import load_config
+from monitor.config.objects import objects_of
 from monitor.errors import StorageError
 from monitor.store import EndpointRecord, RunStatus, Store
-from monitor.store.samples import BODY_LIFETIME
+from monitor.store.config import ConfigObjects
 from monitor.store.tables import Sample, SampleBody
 from probes.completion import Completion, Timings, Usage
 from probes.plan import Attempt, Outcome
@@ -114,13 +117,17 @@ def test_a_finished_run_takes_no_more_samples(store: Store, run_id: str) -> None
         store.add_samples(run_id, [sample("a")], at=AT)
 
 
+KEPT = timedelta(days=14)
+
+
 def test_bodies_go_when_their_time_has_passed_and_samples_stay(store: Store, database_url: str, run_id: str) -> None:
     store.add_samples(run_id, [sample("a", body=b"\x00" * 10), sample("b")], at=AT)
     store.finish_run(run_id, result(), at=AT)
 
-    Store.open(database_url, at=AT + BODY_LIFETIME - timedelta(seconds=1)).close()
+    Store.open(database_url, at=AT + 2 * KEPT).close()
+    Store.open(database_url, at=AT + KEPT, keep_bodies=KEPT).close()
     assert len(store.exchanges(run_id)) == 2
-    Store.open(database_url, at=AT + BODY_LIFETIME).close()
+    Store.open(database_url, at=AT + KEPT + timedelta(seconds=1), keep_bodies=KEPT).close()
 
     assert store.exchanges(run_id) == []
     with store.sessions.read() as session:
@@ -129,12 +136,30 @@ def test_bodies_go_when_their_time_has_passed_and_samples_stay(store: Store, dat
     assert len(store.observations(run_id).observations) == 3
 
 
+@pytest.mark.parametrize(("retention", "days"), [({"retention": {"bodies": "2d"}}, 2), ({}, 14)])
+def test_bodies_are_kept_as_long_as_the_stored_configuration_says(
+    store: Store, database_url: str, run_id: str, tmp_path: Path, retention: dict[str, object], days: int
+) -> None:
+    file = tmp_path / "providers.yaml"
+    file.write_text(json.dumps({"version": 1, "defaults": {"every": "5m"}, **retention}))
+    ConfigObjects(store.sessions).apply(objects_of(load_config(file)), actor="test", at=AT)
+    store.add_samples(run_id, [sample("a")], at=AT)
+    store.finish_run(run_id, result(), at=AT)
+    end = AT + timedelta(days=days)
+
+    Store.open(database_url, at=end, keep_bodies=timedelta(hours=1)).close()
+    assert len(store.exchanges(run_id)) == 1
+    Store.open(database_url, at=end + timedelta(seconds=1)).close()
+
+    assert store.exchanges(run_id) == []
+
+
 @SQLITE
 def test_space_of_deleted_bodies_goes_back(store: Store, path: Path, run_id: str) -> None:
     store.add_samples(run_id, [sample(f"{n}", body=os.urandom(10_000)) for n in range(20)], at=AT)
     pages = count(path, "page_count")
 
-    Store.open(path, at=AT + BODY_LIFETIME).close()
+    Store.open(path, at=AT + 2 * KEPT, keep_bodies=KEPT).close()
 
     assert count(path, "freelist_count") == 0
     assert count(path, "page_count") < pages - 20
