@@ -14,11 +14,12 @@ from monitor.alerts.rule import AlertRule
 from monitor.alerts.signals import Failed, Verdicted
 from monitor.drift.rule import Verdict
 from monitor.fault_points import FaultPoint, fault_point
-from monitor.store import limits, queue, runs
+from monitor.store import limits, queue, queue_turns, runs
 from monitor.store.alert_history import check_signals
 from monitor.store.alerts import apply_signals
 from monitor.store.entries import CheckRequest, Claimed
 from monitor.store.outbox import record_service_event
+from monitor.store.queue_news import RUN_FINISHED, key_of, told_of
 from monitor.store.records import RunResult
 from monitor.store.tables import Alert, ChangeEvent, Endpoint, Run
 from monitor.store.vocabulary import AlertState, ChangeKind, RunStatus, Trigger
@@ -65,7 +66,8 @@ class ServiceNews:
 def conclude(
     session: Session, claimed: Claimed, ended: Ended, bearings: Bearings, news: Sequence[ServiceNews], at: datetime
 ) -> str | None:
-    """End a check and all that follows from it; the id of the check that is to confirm its drift, if one is needed.
+    """End a check and all that follows from it; the id of the endpoint's next check, such as one that is to confirm its
+    drift, if one waits.
 
     Raises LeaseLostError where the check is another's: nothing is written then.
     """
@@ -99,9 +101,9 @@ def conclude(
             data=one.data,
             at=at,
         )
-    confirming = _confirming(session, claimed, signals, bearings, at)
+    _enter_confirming(session, claimed, signals, bearings, at)
     fault_point(FaultPoint.IN_CONCLUDE)
-    return confirming
+    return queue_turns.next_in_turn(session, entry.endpoint_id, at)
 
 
 def _signals(session: Session, check_id: str, *, maintenance: bool) -> list[Verdicted | Failed]:
@@ -110,16 +112,14 @@ def _signals(session: Session, check_id: str, *, maintenance: bool) -> list[Verd
 
 
 def _told(session: Session, claimed: Claimed, ended: Ended) -> list[ServiceNews]:
-    entry = claimed.entry
-    told = {
-        "check": entry.id,
-        "trigger": entry.trigger.value,
-        "status": ended.status.value,
-        "verdict": None if ended.verdict is None else ended.verdict.value,
-        "enrolled": ended.enrolled,
-        "error": ended.error_code,
-    }
-    news = [ServiceNews("run.finished", f"check:{entry.id}", told)]
+    entry = replace(
+        claimed.entry,
+        status=ended.status,
+        verdict=ended.verdict,
+        enrolled=ended.enrolled,
+        error_code=ended.error_code,
+    )
+    news = [ServiceNews(RUN_FINISHED, key_of(entry.id), told_of(entry))]
     changed = (
         select(Run.served_fingerprint)
         .join(ChangeEvent, ChangeEvent.at == Run.finished_at)
@@ -135,19 +135,19 @@ def _told(session: Session, claimed: Claimed, ended: Ended) -> list[ServiceNews]
     return news
 
 
-def _confirming(
+def _enter_confirming(
     session: Session, claimed: Claimed, signals: Sequence[Verdicted | Failed], bearings: Bearings, at: datetime
-) -> str | None:
+) -> None:
     """A drift that waits to be confirmed is asked about again at once; one that was proven is not."""
     entry = claimed.entry
     moved = [s.metric for s in signals if isinstance(s, Verdicted) and s.verdict is Verdict.DRIFT]
     if entry.trigger is Trigger.CONFIRM or not moved:
-        return None
+        return
     waiting = select(Alert.id).where(
         Alert.endpoint_id == entry.endpoint_id, Alert.metric.in_(moved), Alert.state == AlertState.PENDING
     )
     if session.scalars(waiting.limit(1)).first() is None:
-        return None
+        return
     request = CheckRequest(
         f"confirm:{entry.id}",
         entry.endpoint_id,
@@ -157,5 +157,4 @@ def _confirming(
         confirms=entry.id,
         deadline=at + bearings.confirm_within,
     )
-    entered = queue.enqueue(session, [request], at)
-    return entered[0].id if entered else None
+    queue.enqueue(session, [request], at)

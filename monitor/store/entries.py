@@ -71,10 +71,11 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A check that was won: `entry` is as it is now, with `done` of earlier attempts."""
+    """A check that was won: `entry` is as it is now, with `done` of earlier attempts. `begun`: there are runs of it."""
 
     lease: Lease
     entry: CheckEntry
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, literal, or_, select
+from sqlalchemy import ColumnElement, exists, func, literal, select
 from sqlalchemy.orm import Session
 
 from monitor.drift.rule import Verdict
@@ -17,11 +17,13 @@ from monitor.store.columns import UtcDateTime
 from monitor.store.entries import Backlog, CheckEntry, CheckRequest, Claimed, Lease, Swept
 from monitor.store.ids import new_id
 from monitor.store.once import insert_new
+from monitor.store.queue_news import tell_finished
 from monitor.store.queue_reading import backlog, entries, entry, last_slots
-from monitor.store.queue_rows import HELD, MAX_ATTEMPTS, change, end_open, waiting
+from monitor.store.queue_rows import HELD, MAX_ATTEMPTS, change, end_open, in_time, waiting
 from monitor.store.queue_sweep import RING_AGAIN_AFTER, rung, sweep
+from monitor.store.queue_turns import has_turn
 from monitor.store.session import Sessions
-from monitor.store.tables import EndpointCheck
+from monitor.store.tables import EndpointCheck, Run
 from monitor.store.text import foreign_text
 from monitor.store.vocabulary import RunStatus, Trigger
 
@@ -74,14 +76,17 @@ def enter_running(session: Session, request: CheckRequest, owner: str, at: datet
 
 
 def claim(session: Session, check_id: str, owner: str, at: datetime, duration: timedelta = LEASE) -> Claimed | None:
-    """Take a check that waits or whose owner was lost; None where there is nothing to take: a bell rung twice."""
-    taken = session.execute(
-        change(
-            EndpointCheck.id == check_id,
-            waiting(at),
-            EndpointCheck.attempt < MAX_ATTEMPTS,
-            or_(EndpointCheck.deadline.is_(None), EndpointCheck.deadline > at),
-        )
+    """Take a check that waits or whose owner was lost; None where there is nothing to take: a bell rung twice, or
+    another check of its endpoint goes first."""
+    wanted = session.execute(
+        select(EndpointCheck.endpoint_id)
+        .where(EndpointCheck.id == check_id, waiting(at), in_time(at), EndpointCheck.attempt < MAX_ATTEMPTS)
+        .with_for_update()
+    ).one_or_none()
+    if wanted is None or not has_turn(session, check_id, wanted.endpoint_id, at):
+        return None
+    attempt = session.scalars(
+        change(EndpointCheck.id == check_id)
         .values(
             status=RunStatus.LEASED,
             attempt=EndpointCheck.attempt + 1,
@@ -90,10 +95,10 @@ def claim(session: Session, check_id: str, owner: str, at: datetime, duration: t
             started_at=func.coalesce(EndpointCheck.started_at, literal(at, UtcDateTime)),
         )
         .returning(EndpointCheck.attempt)
-    ).scalar_one_or_none()
-    if taken is None:
-        return None
-    return Claimed(Lease(check_id, owner, taken, at + duration), entries(session, [check_id])[check_id])
+    ).one()
+    begun = session.scalars(select(exists().where(Run.check_id == check_id))).one()
+    lease = Lease(check_id, owner, attempt, at + duration)
+    return Claimed(lease, entries(session, [check_id])[check_id], begun=begun)
 
 
 def hold(session: Session, lease: Lease) -> None:
@@ -113,6 +118,24 @@ def extend(
     until = None if lease.until is None else at + duration
     _change_held(session, lease, status=RunStatus.RUNNING, lease_until=until, done=done, planned=planned)
     return replace(lease, until=until)
+
+
+def give_back(session: Session, lease: Lease, at: datetime, *, done: int, planned: int) -> None:
+    """Let the next worker go on with a check; that was no attempt. Raises LeaseLostError as `hold` does.
+
+    Only the owner's own claim is undone, so that a lease that was lost before can never be the current one again.
+    """
+    _change_held(
+        session,
+        lease,
+        status=RunStatus.QUEUED,
+        attempt=EndpointCheck.attempt - 1,
+        lease_owner=None,
+        lease_until=None,
+        rung_at=at,
+        done=done,
+        planned=planned,
+    )
 
 
 def finish(
@@ -165,7 +188,9 @@ def _lease_lost(lease: Lease) -> LeaseLostError:
 
 def cancel(session: Session, check_id: str, at: datetime) -> bool:
     """End a check that is open, whoever works on it; whether it was."""
-    return bool(end_open(session, [check_id], RunStatus.CANCELLED, None, None, at))
+    ended = end_open(session, [check_id], RunStatus.CANCELLED, None, None, at)
+    tell_finished(session, ended, at)
+    return bool(ended)
 
 
 def retry(session: Session, check_id: str, at: datetime) -> CheckEntry:
@@ -208,6 +233,10 @@ class Queue:
     def extend(self, lease: Lease, at: datetime, duration: timedelta = LEASE, *, done: int, planned: int) -> Lease:
         with self._sessions.write() as session:
             return extend(session, lease, at, duration, done=done, planned=planned)
+
+    def give_back(self, lease: Lease, at: datetime, *, done: int, planned: int) -> None:
+        with self._sessions.write() as session:
+            give_back(session, lease, at, done=done, planned=planned)
 
     def finish(
         self,
@@ -252,9 +281,9 @@ class Queue:
         with self._sessions.read() as session:
             return entry(session, check_id)
 
-    def last_slots(self, schedule: str, endpoint_ids: Sequence[str]) -> dict[str, datetime]:
+    def last_slots(self, schedule: str, endpoint_ids: Sequence[str], at: datetime) -> dict[str, datetime]:
         with self._sessions.read() as session:
-            return last_slots(session, schedule, endpoint_ids)
+            return last_slots(session, schedule, endpoint_ids, at)
 
     def backlog(self) -> Backlog:
         with self._sessions.read() as session:

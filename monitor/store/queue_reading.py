@@ -45,12 +45,19 @@ def _entry(row: EndpointCheck, provider: str, model: str) -> CheckEntry:
     return CheckEntry(provider=provider, model=model, **columns)
 
 
-def last_slots(session: Session, schedule: str, endpoint_ids: Sequence[str]) -> dict[str, datetime]:
-    """The latest slot of a schedule that each endpoint was entered for; one that never was is not in it."""
+def last_slots(session: Session, schedule: str, endpoint_ids: Sequence[str], at: datetime) -> dict[str, datetime]:
+    """The latest slot of a schedule, up to `at`, that each endpoint was entered for; one that never was is not in it.
+
+    Slots beyond `at` were entered while a clock was wrong: they are not to keep the schedule from its work until then.
+    """
     # A look into the index for each endpoint, however long the past is.
     latest = (
         select(func.max(EndpointCheck.slot_at))
-        .where(EndpointCheck.schedule == schedule, EndpointCheck.endpoint_id == Endpoint.id)
+        .where(
+            EndpointCheck.schedule == schedule,
+            EndpointCheck.endpoint_id == Endpoint.id,
+            EndpointCheck.slot_at <= at,
+        )
         .scalar_subquery()
     )
     rows = [

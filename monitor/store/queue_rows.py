@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Update, and_, bindparam, or_, update
 from sqlalchemy.orm import Session
@@ -14,22 +14,38 @@ from monitor.store.tables import EndpointCheck
 from monitor.store.vocabulary import RunStatus
 
 MAX_ATTEMPTS = 3
+# Longer than any lease, and than hosts' clocks differ: one that ends later was given before the clock was set back.
+LONGEST_LEASE = timedelta(minutes=15)
 
 HELD = EndpointCheck.status.in_((RunStatus.LEASED, RunStatus.RUNNING))
-# Written out in the statement, as the partial index has it: SQLite does not see that parameters say the same.
-OPEN = EndpointCheck.status.in_(
-    bindparam("open", (RunStatus.QUEUED, RunStatus.LEASED, RunStatus.RUNNING), expanding=True, literal_execute=True)
-)
+
+
+def is_open(check: type[EndpointCheck]) -> ColumnElement[bool]:
+    """Written out in the statement, as the partial index has it: SQLite does not see that parameters say the same."""
+    states = (RunStatus.QUEUED, RunStatus.LEASED, RunStatus.RUNNING)
+    return check.status.in_(bindparam("open", states, expanding=True, literal_execute=True))
+
+
+OPEN = is_open(EndpointCheck)
 
 
 def lost(at: datetime) -> ColumnElement[bool]:
-    """A lease that ran out: its owner is dead or hangs. One without an end (None) never is."""
-    return and_(HELD, EndpointCheck.lease_until < at)
+    """A lease that ran out: its owner is dead or hangs. One without an end (None) never is.
+
+    An owner that lives brings its lease to the new time at its next heartbeat where the clock was set back.
+    """
+    until = EndpointCheck.lease_until
+    return and_(HELD, or_(until < at, until > at + LONGEST_LEASE))
 
 
 def waiting(at: datetime) -> ColumnElement[bool]:
     """To be had by whoever asks first."""
     return or_(EndpointCheck.status == RunStatus.QUEUED, lost(at))
+
+
+def in_time(at: datetime) -> ColumnElement[bool]:
+    """May still be begun."""
+    return or_(EndpointCheck.deadline.is_(None), EndpointCheck.deadline > at)
 
 
 def change(*where: ColumnElement[bool]) -> Update:

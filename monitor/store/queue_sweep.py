@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from monitor.store import limits
 from monitor.store.entries import Swept
 from monitor.store.pages import pages
+from monitor.store.queue_news import tell_finished
 from monitor.store.queue_rows import HELD, MAX_ATTEMPTS, OPEN, change, end_open, lost, waiting
+from monitor.store.queue_turns import held_up
 from monitor.store.runs import ABANDONED
 from monitor.store.tables import EndpointCheck
 from monitor.store.vocabulary import RunStatus
@@ -20,6 +22,7 @@ RING_AGAIN_AFTER = timedelta(seconds=10)
 EXPIRED = "expired"
 # Bells of one sweep: more would only fill the broker while the workers are behind.
 _RUNG_AT_ONCE = 1000
+_MOST_CLOCK_SKEW = timedelta(minutes=1)
 
 
 def sweep(session: Session, at: datetime, ring_again_after: timedelta = RING_AGAIN_AFTER) -> Swept:
@@ -28,10 +31,12 @@ def sweep(session: Session, at: datetime, ring_again_after: timedelta = RING_AGA
     The caller rings the bells after the transaction, then calls `rung`.
     """
     late = _lock(session, waiting(at), EndpointCheck.deadline <= at)
-    expired = end_open(session, late, RunStatus.EXPIRED, EXPIRED, "Nobody was free to make it before its deadline.", at)
+    too_late = "Its deadline passed before a worker was free and it was its turn at its endpoint."
+    expired = end_open(session, late, RunStatus.EXPIRED, EXPIRED, too_late, at)
     hopeless = _lock(session, lost(at), EndpointCheck.attempt >= MAX_ATTEMPTS)
     why = f"{MAX_ATTEMPTS} workers in turn stopped before it was done."
     failed = end_open(session, hopeless, RunStatus.FAILED, ABANDONED, why, at)
+    tell_finished(session, [*failed, *expired], at)
     limits.charge_ended(session, at)
     return Swept(tuple(_unheard(session, at, ring_again_after)), tuple(failed), tuple(expired))
 
@@ -44,7 +49,10 @@ def _lock(session: Session, *where: ColumnElement[bool]) -> Sequence[str]:
 
 def _unheard(session: Session, at: datetime, ring_again_after: timedelta) -> Sequence[str]:
     last = func.coalesce(EndpointCheck.rung_at, EndpointCheck.queued_at)
-    found = select(EndpointCheck.id).where(OPEN, waiting(at), last <= at - ring_again_after)
+    # A time ahead of ours is from before the clock was set back.
+    unheard = or_(last <= at - ring_again_after, last > at + _MOST_CLOCK_SKEW)
+    # What is held up is rung for when it is its turn.
+    found = select(EndpointCheck.id).where(OPEN, waiting(at), unheard, ~held_up(at))
     return session.scalars(found.order_by(last, EndpointCheck.id).limit(_RUNG_AT_ONCE)).all()
 
 

@@ -6,21 +6,22 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from monitor import clock
-from monitor.check import CheckOptions, OpenReference, Silent
 from monitor.check.ask import Limits as AskLimits
 from monitor.check.ask import Manner, Stop
 from monitor.check.brake import Brake
 from monitor.check.ledger import Ledger
+from monitor.check.options import CheckOptions, Silent
 from monitor.check.plans import affordable_plans
+from monitor.check.reference import OpenReference
 from monitor.check.run import Done, Work, asked_and_judged
 from monitor.errors import BudgetError, ConfigError, LeaseLostError, OfflineError, StorageError
 from monitor.fault_points import FaultPoint, fault_point
-from monitor.store import Claimed, RunStatus
+from monitor.store import Claimed, RunStatus, queue
 from monitor.store.conclusion import Bearings, Ended, ServiceNews, conclude
 from monitor.store.process import this_process
+from monitor.store.queue_news import tell_finished
 from monitor.worker.canary import is_offline
 from monitor.worker.configured import Configured, KnownEndpoint
 from monitor.worker.context import Context
@@ -36,7 +37,6 @@ TIMEOUT_S = 540.0
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
 _RESERVED_OF_ESTIMATE = 2.0
 _CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
-_JUST_OVER = timedelta(microseconds=1)
 
 _log = logging.getLogger(__name__)
 
@@ -59,8 +59,10 @@ def execute(context: Context, check_id: str) -> None:
 
 def _end_unknown(context: Context, claimed: Claimed) -> None:
     why = "The configuration no longer has this endpoint."
-    status, code = RunStatus.CANCELLED, ConfigError.code
-    context.queue.finish(claimed.lease, status=status, error_code=code, error=why, at=clock.now())
+    at, check_id = clock.now(), claimed.entry.id
+    with context.store.sessions.write() as session:
+        queue.finish(session, claimed.lease, status=RunStatus.CANCELLED, error_code=ConfigError.code, error=why, at=at)
+        tell_finished(session, [check_id], at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +210,10 @@ class _Attempt:
         fault_point(FaultPoint.BEFORE_CONCLUDE)
         at = clock.now()
         with self._context.store.sessions.write() as session:
-            confirming = conclude(session, self._claimed, outcome.ended, self._bearings(), outcome.news, at)
+            next_id = conclude(session, self._claimed, outcome.ended, self._bearings(), outcome.news, at)
         fault_point(FaultPoint.AFTER_COMMIT_BEFORE_PUBLISH)
-        if confirming is not None:
-            self._context.bell.ring(EXECUTE, confirming)
+        if next_id is not None:
+            self._context.bell.ring(EXECUTE, next_id)
         self._context.bell.ring(FAN_OUT)
 
     def _bearings(self) -> Bearings:
@@ -227,7 +229,9 @@ class _Attempt:
         )
 
     def _give_back(self) -> None:
-        """Let the next worker go on at once: the lease is over, and the bell rung for it."""
-        lease, progress = self._claimed.lease, {"done": self._ledger.done, "planned": self._ledger.planned}
-        self._context.queue.extend(lease, clock.now() - _JUST_OVER, timedelta(0), **progress)
+        """Let the next worker go on at once, and ring the bell for it."""
+        lease, ledger, before = self._claimed.lease, self._ledger, self._claimed.entry
+        # Where no run was gone on with yet, what earlier attempts did still stands.
+        done, planned = (ledger.done, ledger.planned) if ledger.planned else (before.done, before.planned)
+        self._context.queue.give_back(lease, clock.now(), done=done, planned=planned)
         self._context.bell.ring(EXECUTE, lease.check_id)

@@ -17,7 +17,11 @@ from monitor.worker.stop_sign import StopSign
 
 # A lease is extended this often while it lasts, so that one missed time costs nothing.
 BEATS_A_LEASE = 4
+# Of one attempt: beyond Celery's own limit, which a pool of threads does not keep, it hangs and is another's to make.
+LONGEST = timedelta(minutes=30)
 _POLL_S = 0.5
+
+_TOO_LONG = "Nothing needs to be done: its lease runs out, and another attempt is made."
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +31,8 @@ class WorkerStoppingError(Exception):
 
 
 class Heartbeat:
-    """While the block runs, a thread extends the lease; `progress` says how many requests are done, and of how many."""
+    """While the block runs, for `longest` at most, a thread extends the lease; `progress` says how many requests are
+    done, and of how many."""
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class Heartbeat:
         progress: Callable[[], tuple[int, int]],
         brake: Brake,
         stop: StopSign,
+        longest: timedelta = LONGEST,
     ) -> None:
         self._queue = queue
         self._lease = lease
@@ -45,6 +51,7 @@ class Heartbeat:
         self._progress = progress
         self._brake = brake
         self._stop = stop
+        self._longest = longest
         self._ended = Event()
         self._thread = Thread(target=self._run, name=f"heartbeat {lease.check_id}", daemon=True)
 
@@ -62,6 +69,7 @@ class Heartbeat:
         every = self._duration.total_seconds() / BEATS_A_LEASE
         beat_at = clock.monotonic() + every
         lost_at = clock.monotonic() + self._duration.total_seconds()
+        give_up_at = clock.monotonic() + self._longest.total_seconds()
         while not self._ended.is_set():
             if self._stop.is_up:
                 self._brake.pull(WorkerStoppingError())
@@ -71,6 +79,9 @@ class Heartbeat:
             now = clock.monotonic()
             if now < beat_at or self._ended.is_set():
                 continue
+            if now >= give_up_at:
+                self._brake.pull(LeaseLostError(f"Check {self._lease.check_id} took too long.", remedy=_TOO_LONG))
+                return
             beat_at = now + every
             try:
                 self._extend()

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monitor.alerts.rule import AlertRule, Watch, rule_for
 from monitor.alerts.signals import Tick
-from monitor.check import CheckOptions
+from monitor.check.options import CheckOptions
 from monitor.fault_points import FaultPoint, fault_point
 from monitor.schedule import CatchUp, deadline, due
 from monitor.store import CheckRequest, Trigger
 from monitor.store.alerts import last_verdict_at
 from monitor.worker.canary import connectivity
-from monitor.worker.configured import Configured, KnownEndpoint
-from monitor.worker.context import Context
 from monitor.worker.names import EXECUTE
 from probes.plan import ProbeKind
+
+if TYPE_CHECKING:
+    from monitor.worker.configured import Configured, KnownEndpoint
+    from monitor.worker.context import Context
 
 # In the table of settings: when the last tick ran, and since when they have been running without a gap.
 TICKING = "ticking"
 _LONGEST_GAP = timedelta(minutes=2)
+# Of two hosts, whose ticks may come at the same time.
+_MOST_CLOCK_SKEW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,15 @@ class Ticking:
 
 def ticked(before: Ticking | None, now: datetime) -> Ticking:
     """The next state. A gap, or a clock that was set back, begins a new watch."""
-    steady = before is not None and timedelta(0) <= now - before.at <= _LONGEST_GAP
-    return Ticking(now, before.since if before is not None and steady else now)
+    if before is None or not -_MOST_CLOCK_SKEW <= now - before.at <= _LONGEST_GAP:
+        return Ticking(now, now)
+    return Ticking(max(now, before.at), before.since)
 
 
 def tick(context: Context, now: datetime) -> list[str]:
     """The ids of the checks that were entered. Two that tick at once enter each check once."""
     configured = context.configured()
-    entered = context.queue.enqueue(requests_due(configured, _last_slots(context, configured), now), now)
+    entered = context.queue.enqueue(requests_due(configured, _last_slots(context, configured, now), now), now)
     fault_point(FaultPoint.AFTER_ENQUEUE)
     ids = [entry.id for entry in entered]
     if ids:
@@ -95,13 +100,13 @@ def _request(endpoint: KnownEndpoint, slot: datetime, now: datetime) -> CheckReq
     )
 
 
-def _last_slots(context: Context, configured: Configured) -> dict[str, datetime]:
+def _last_slots(context: Context, configured: Configured, now: datetime) -> dict[str, datetime]:
     by_schedule: dict[str, list[str]] = {}
     for endpoint_id, endpoint in configured.endpoints.items():
         by_schedule.setdefault(endpoint.schedule.id, []).append(endpoint_id)
     found: dict[str, datetime] = {}
     for schedule, endpoint_ids in by_schedule.items():
-        found |= context.queue.last_slots(schedule, endpoint_ids)
+        found |= context.queue.last_slots(schedule, endpoint_ids, now)
     return found
 
 

@@ -26,7 +26,7 @@ TICKERS = 2
 def tick(store: Store, endpoint_ids: list[str], now: datetime) -> list[str]:
     """Enter what is due; the ids of what was new, whose bells this ticker rings."""
     queue = Queue(store.sessions)
-    last = queue.last_slots("default", endpoint_ids)
+    last = queue.last_slots("default", endpoint_ids, now)
     slots = {
         endpoint_id: due(
             Interval(EVERY, phase_of(endpoint_id, EVERY)), last.get(endpoint_id), now, CatchUp.ONCE, key=endpoint_id

@@ -129,10 +129,12 @@ def test_a_jump_begins_a_new_watch_so_that_it_is_no_silence_of_the_endpoints(tim
     assert watch.at - watch.since < rule.no_data_after * rule.every
 
 
-def test_a_steady_watch_goes_back_to_its_first_tick() -> None:
+@pytest.mark.parametrize("skew", [0, 20], ids=["one host", "a second host whose clock is behind"])
+def test_a_steady_watch_goes_back_to_its_first_tick(skew: int) -> None:
     watch = ticked(None, NOON)
     for seconds in range(10, 7200, 10):
         watch = ticked(watch, NOON + seconds * SECOND)
+        watch = ticked(watch, NOON + (seconds - skew) * SECOND)
 
     assert watch.since == NOON
     assert Ticking.from_json(watch.to_json()) == watch

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from monitor.store import CheckEntry, CheckRequest, Queue, Store, Trigger
 from monitor.store.limits import Limits
-from tests.monitor.store.material import AT
+from tests.monitor.store.material import AT, identity
 
 SECOND = timedelta(seconds=1)
 
@@ -21,6 +21,12 @@ def request(endpoint_id: str, key: str = "slot-1", **other: object) -> CheckRequ
 def enqueued(store: Store, endpoint_id: str, key: str = "slot-1", **other: object) -> CheckEntry:
     (entry,) = Queue(store.sessions).enqueue([request(endpoint_id, key, **other)], AT)
     return entry
+
+
+def enqueued_apart(store: Store, count: int, **other: object) -> list[CheckEntry]:
+    """Checks of as many endpoints: none waits for another."""
+    ids = [store.ensure_endpoint(identity(f"provider-{number}"), at=AT).id for number in range(count)]
+    return [enqueued(store, endpoint_id, f"apart-{endpoint_id}", **other) for endpoint_id in ids]
 
 
 def claim_all(url: str, owner: str, *check_ids: str) -> None:

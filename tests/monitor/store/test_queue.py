@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 
 from monitor.drift.rule import Verdict
 from monitor.errors import LeaseLostError, UsageError
@@ -11,6 +12,7 @@ from monitor.store import Backlog, EndpointRecord, Queue, RunStatus, Store, Trig
 from monitor.store.queue import LEASE
 from monitor.store.queue_rows import MAX_ATTEMPTS
 from monitor.store.queue_sweep import RING_AGAIN_AFTER
+from monitor.store.tables import ServiceEvent
 from tests.monitor.store.material import AT, identity, later, sample, start
 from tests.monitor.store.queued import SECOND, enqueued, request
 
@@ -199,6 +201,74 @@ def test_a_check_of_the_callers_own_is_never_taken_over_or_swept(queue: Queue, e
         queue.enter_running(request(endpoint.id), "me", AT)
 
 
+def test_a_check_that_is_given_back_goes_on_elsewhere_and_has_lost_no_attempt(
+    store: Store, endpoint: EndpointRecord
+) -> None:
+    queue, check = Queue(store.sessions), enqueued(store, endpoint.id)
+    for turn in range(2 * MAX_ATTEMPTS):
+        claimed = queue.claim(check.id, f"worker {turn}", later(turn))
+        assert claimed is not None
+        assert (claimed.lease.attempt, claimed.entry.done) == (1, turn)
+        queue.give_back(claimed.lease, later(turn), done=turn + 1, planned=40)
+        with pytest.raises(LeaseLostError):
+            queue.hold(claimed.lease)
+
+    entry = queue.entry(check.id)
+    assert (entry.status, entry.attempt, entry.lease_owner) == (RunStatus.QUEUED, 0, None)
+    assert (entry.done, entry.planned) == (2 * MAX_ATTEMPTS, 40)
+
+
+def test_whoever_lost_a_check_does_not_hold_it_again_when_it_is_given_back(
+    store: Store, endpoint: EndpointRecord
+) -> None:
+    queue, check = Queue(store.sessions), enqueued(store, endpoint.id)
+    stale = queue.claim(check.id, "one", AT)
+    fresh = queue.claim(check.id, "two", AFTER_THE_LEASE)
+    assert stale is not None
+    assert fresh is not None
+
+    queue.give_back(fresh.lease, AFTER_THE_LEASE, done=0, planned=0)
+    queue.claim(check.id, "one", AFTER_THE_LEASE)
+
+    with pytest.raises(LeaseLostError):
+        queue.hold(stale.lease)
+    assert queue.entry(check.id).attempt == 2
+
+
+def test_a_check_that_is_given_back_for_ever_ends_by_its_deadline(store: Store, endpoint: EndpointRecord) -> None:
+    queue, check = Queue(store.sessions), enqueued(store, endpoint.id, deadline=later(15))
+    claimed = queue.claim(check.id, "one", later(14))
+    assert claimed is not None
+    queue.give_back(claimed.lease, later(14.5), done=1, planned=40)
+
+    assert queue.claim(check.id, "two", later(15)) is None
+    assert queue.sweep(later(15)).expired == (check.id,)
+
+
+def test_a_claim_tells_whether_runs_were_begun(store: Store, endpoint: EndpointRecord) -> None:
+    queue, check = Queue(store.sessions), enqueued(store, endpoint.id)
+    first = queue.claim(check.id, "one", AT)
+    assert first is not None
+    store.begin_run(start(endpoint.id, check_id=check.id), at=AT, lease=first.lease)
+    queue.give_back(first.lease, AT, done=0, planned=3)
+
+    second = queue.claim(check.id, "two", AT)
+
+    assert second is not None
+    assert (first.begun, second.begun) == (False, True)
+
+
+def test_a_clock_that_is_set_back_leaves_no_check_behind(store: Store, endpoint: EndpointRecord) -> None:
+    queue, unheard = Queue(store.sessions), enqueued(store, endpoint.id, "unheard")
+    other = store.ensure_endpoint(identity("other"), at=AT)
+    lost = enqueued(store, other.id, "lost")
+    queue.claim(lost.id, "dead", AT)
+    before = AT - timedelta(hours=1)
+
+    assert set(queue.sweep(before).to_ring) == {unheard.id, lost.id}
+    assert queue.claim(lost.id, "alive", before) is not None
+
+
 def test_a_queued_check_whose_bell_was_not_heard_is_rung_again(store: Store, endpoint: EndpointRecord) -> None:
     queue, check = Queue(store.sessions), enqueued(store, endpoint.id)
 
@@ -238,10 +308,34 @@ def test_a_check_that_loses_every_owner_fails_and_its_run_with_it(store: Store, 
     assert queue.sweep(at).failed == ()
 
 
+@pytest.mark.parametrize(("ended", "error"), [("failed", "abandoned"), ("cancelled", None)])
+def test_a_check_that_is_ended_from_outside_is_told_by_its_endpoints_labels(
+    store: Store, ended: str, error: str | None
+) -> None:
+    queue = Queue(store.sessions)
+    endpoint = store.ensure_endpoint(identity(labels={"tier": "prod"}), at=AT)
+    check, at = enqueued(store, endpoint.id), AT
+    for _ in range(MAX_ATTEMPTS):
+        queue.claim(check.id, "worker", at)
+        at += LEASE + SECOND
+
+    if ended == "cancelled":
+        queue.cancel(check.id, at)
+    queue.sweep(at)
+    queue.sweep(at)
+
+    with store.sessions.read() as session:
+        (told,) = session.scalars(select(ServiceEvent)).all()
+    assert (told.type, told.endpoint_id) == ("run.finished", endpoint.id)
+    assert told.labels == {"tier": "prod", "provider": "acme", "model": "smol"}
+    assert (told.data["check"], told.data["status"], told.data["error"]) == (check.id, ended, error)
+
+
 def test_a_check_past_its_deadline_expires_and_is_not_begun(store: Store, endpoint: EndpointRecord) -> None:
     queue = Queue(store.sessions)
     late = enqueued(store, endpoint.id, "late", deadline=later(15))
-    working = enqueued(store, endpoint.id, "working", deadline=later(15))
+    other = store.ensure_endpoint(identity("other"), at=AT)
+    working = enqueued(store, other.id, "working", deadline=later(15))
     claimed = queue.claim(working.id, "one", later(14.5))
     assert claimed is not None
 
@@ -260,7 +354,15 @@ def test_the_last_slots_are_those_of_the_schedule(store: Store, endpoint: Endpoi
     enqueued(store, endpoint.id, "2", slot_at=later(15))
     enqueued(store, endpoint.id, "3", slot_at=later(60), schedule="nightly")
 
-    assert queue.last_slots("default", [endpoint.id, other.id]) == {endpoint.id: later(15)}
+    assert queue.last_slots("default", [endpoint.id, other.id], later(60)) == {endpoint.id: later(15)}
+
+
+def test_slots_that_a_wrong_clock_entered_do_not_hold_up_their_schedule(store: Store, endpoint: EndpointRecord) -> None:
+    queue = Queue(store.sessions)
+    enqueued(store, endpoint.id, "now", slot_at=AT)
+    enqueued(store, endpoint.id, "in ten years", slot_at=AT + timedelta(days=3653))
+
+    assert queue.last_slots("default", [endpoint.id], later(5)) == {endpoint.id: AT}
 
 
 def test_a_fence_that_fails_undoes_what_was_written_before_it(store: Store, endpoint: EndpointRecord) -> None:

@@ -13,7 +13,7 @@ from monitor.errors import LeaseLostError
 from monitor.store import Claimed, EndpointRecord, Limits, Queue, RunStatus, Store
 from monitor.store.queue import LEASE
 from tests.monitor.store.material import AT, sample, start
-from tests.monitor.store.queued import SECOND, enqueued
+from tests.monitor.store.queued import SECOND, enqueued, enqueued_apart
 
 ROOT = Path(__file__).parents[3]
 PROCESSES = 3
@@ -37,17 +37,17 @@ def said_by_processes(command: Sequence[Sequence[str]]) -> list[str]:
     return said
 
 
-def test_of_many_processes_one_wins_each_check(database_url: str, store: Store, endpoint: EndpointRecord) -> None:
-    checks = [enqueued(store, endpoint.id, f"slot-{number}").id for number in range(CHECKS)]
+def test_of_many_processes_one_wins_each_check(database_url: str, store: Store) -> None:
+    checks = [check.id for check in enqueued_apart(store, CHECKS)]
 
     won = said_by_processes([["claim_all", database_url, f"worker {n}", *checks] for n in range(PROCESSES)])
 
     assert Counter(" ".join(won).split()) == Counter(checks)
 
 
-def test_of_many_threads_and_bells_one_wins_each_check(store: Store, endpoint: EndpointRecord) -> None:
+def test_of_many_threads_and_bells_one_wins_each_check(store: Store) -> None:
     queue = Queue(store.sessions)
-    checks = [enqueued(store, endpoint.id, f"slot-{number}").id for number in range(CHECKS)]
+    checks = [check.id for check in enqueued_apart(store, CHECKS)]
     bells = [check_id for _ in range(3) for check_id in checks]
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -56,6 +56,16 @@ def test_of_many_threads_and_bells_one_wins_each_check(store: Store, endpoint: E
 
     assert Counter(won) == Counter(checks)
     assert {queue.entry(check_id).attempt for check_id in checks} == {1}
+
+
+def test_of_many_threads_one_begins_at_an_endpoint(store: Store, endpoint: EndpointRecord) -> None:
+    queue = Queue(store.sessions)
+    checks = [enqueued(store, endpoint.id, f"slot-{number}").id for number in range(THREADS)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        won = [one for one in pool.map(lambda check_id: queue.claim(check_id, "worker", AT), checks) if one is not None]
+
+    assert len(won) == 1
 
 
 def test_of_many_threads_one_takes_over_and_only_it_may_write(store: Store, endpoint: EndpointRecord) -> None:
@@ -77,9 +87,9 @@ def test_of_many_threads_one_takes_over_and_only_it_may_write(store: Store, endp
     queue.finish(winner.lease, status=RunStatus.SUCCEEDED, at=AT + LEASE)
 
 
-def test_sweepers_and_owners_at_once_end_every_check_once(store: Store, endpoint: EndpointRecord) -> None:
+def test_sweepers_and_owners_at_once_end_every_check_once(store: Store) -> None:
     queue = Queue(store.sessions)
-    checks = [enqueued(store, endpoint.id, f"slot-{n}", deadline=AT + LEASE) for n in range(CHECKS)]
+    checks = enqueued_apart(store, CHECKS, deadline=AT + LEASE)
     leases = [claimed.lease for check in checks if (claimed := queue.claim(check.id, "worker", AT)) is not None]
 
     def finish(number: int) -> bool:

@@ -16,6 +16,7 @@ from monitor.store.config import ConfigObjects
 from monitor.store.tables import Alert, ServiceEvent
 from monitor.store.vocabulary import ConfigKind
 from monitor.worker.execute import execute
+from monitor.worker.names import EXECUTE, FAN_OUT
 from tests.endpoints.scripted_model import ScriptedModel
 from tests.endpoints.server import ScriptedServer
 from tests.reliability.service import ROOT, Service
@@ -46,6 +47,22 @@ def test_a_check_that_was_made_is_told_with_its_verdict(service: Service) -> Non
     }
 
 
+def test_when_a_check_ends_the_next_of_its_endpoint_is_rung_for(service: Service) -> None:
+    rung: list[tuple[str, ...]] = []
+
+    class Heard:
+        def ring(self, task: str, *ids: str) -> None:
+            rung.append((task, *ids))
+
+    endpoint_id = service.configure(NOWHERE, provider={"api_key": "${env:NO_SUCH_KEY}"})
+    first, second = service.enqueue(endpoint_id, "first", "second", ring=False)
+    with service.context() as context:
+        context.bell = Heard()
+        execute(context, first)
+
+    assert rung == [(EXECUTE, second), (FAN_OUT,)]
+
+
 def test_a_check_of_an_endpoint_that_left_the_configuration_is_cancelled(service: Service) -> None:
     (check_id,) = service.enqueue(service.configure(NOWHERE), "gone", ring=False)
     file = objects_of(load_config(service.folder / "providers.yaml"))
@@ -56,6 +73,7 @@ def test_a_check_of_an_endpoint_that_left_the_configuration_is_cancelled(service
         execute(context, check_id)
 
     assert service.entry(check_id).status is RunStatus.CANCELLED
+    assert events(service)["run.finished"]["status"] == "cancelled"
 
 
 def test_while_nothing_can_be_reached_no_provider_is_blamed(service: Service) -> None:

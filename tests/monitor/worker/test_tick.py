@@ -5,8 +5,10 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from monitor import clock
+from monitor.store import RunStatus
 from monitor.store.tables import Alert
 from monitor.worker.canary import CONNECTIVITY, Connectivity
+from monitor.worker.execute import execute
 from monitor.worker.sweep import sweep
 from monitor.worker.tick import TICKING, Ticking, tick
 from tests.reliability.service import Service
@@ -32,6 +34,31 @@ def test_a_new_endpoint_is_checked_at_once_and_then_by_its_schedule(service: Ser
     entry = service.entry(check_id)
     assert (entry.schedule, entry.options) == ("hourly", {"probes": ["logprobs"], "n": 12})
     assert entry.slot_at <= now < entry.slot_at + HOUR
+
+
+def test_the_second_slot_of_a_new_endpoint_waits_until_the_first_is_done(service: Service) -> None:
+    on_time = [{**HOURLY[0], "jitter": "0%"}]
+    service.configure("https://api.test/v1", provider={"allow_private": False}, schedules=on_time)
+    now = clock.now()
+    with service.context() as context:
+        (first,) = tick(context, now)
+        making = context.queue.claim(first, "another worker", now)
+        assert making is not None
+        (second,) = tick(context, service.entry(first).slot_at + HOUR)
+
+        execute(context, second)
+
+    assert service.entry(second).status is RunStatus.QUEUED
+
+
+def test_slots_that_a_wrong_clock_entered_hold_up_nothing(service: Service) -> None:
+    service.configure("https://api.test/v1", provider={"allow_private": False}, schedules=HOURLY)
+    now = clock.now()
+    with service.context() as context:
+        tick(context, now + timedelta(days=3653))
+
+        assert len(tick(context, now)) == 1
+        assert tick(context, now + timedelta(seconds=10)) == []
 
 
 def test_of_a_new_endpoint_nothing_is_to_be_heard_yet(service: Service) -> None:
