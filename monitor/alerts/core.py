@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from pydantic import TypeAdapter
@@ -16,6 +16,8 @@ from monitor.alerts.states import AlertState, Severity
 
 # A check is applied again only soon after it was first, by whoever took it over.
 CHECKS_REMEMBERED = 32
+# Hosts' clocks differ by less: what a second host found next may look older than what the first one found.
+MOST_CLOCK_SKEW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,12 @@ class AlertCore:
 
     def knows(self, signal: Measured) -> bool:
         """Whether the measurement was applied before, or is older than what was."""
-        if signal.at < self.measured_at:
+        if signal.at < self.measured_at - (timedelta(0) if isinstance(signal, Tick) else MOST_CLOCK_SKEW):
             return True
         return not isinstance(signal, Tick) and signal.check_id in self.checks
 
     def remembering(self, signal: Measured) -> AlertCore:
-        seen = replace(self, measured_at=signal.at)
+        seen = replace(self, measured_at=max(self.measured_at, signal.at))
         if isinstance(signal, Tick):
             return seen
         return replace(seen, checks=(*self.checks, signal.check_id)[-CHECKS_REMEMBERED:])

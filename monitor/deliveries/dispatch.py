@@ -7,7 +7,8 @@ processes at once, changes nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,7 +22,7 @@ from monitor.deliveries.notice import Notice, NoticeType, Reason
 from monitor.deliveries.retry import next_step
 from monitor.deliveries.routes import Routes, Target
 from monitor.deliveries.sender import send
-from monitor.errors import MonitorError
+from monitor.errors import MonitorError, StorageError
 from monitor.store.deliveries import Deliveries
 from monitor.store.delivery_records import AlertStep, ClaimedDelivery, DeliveryEntry, EventStep, GroupId
 
@@ -49,6 +50,17 @@ def own_holds(alert: AlertFacts, at: datetime) -> frozenset[Hold]:  # noqa: ARG0
     return frozenset(hold for hold, holds in held.items() if holds)
 
 
+@contextmanager
+def _alone(what: str) -> Iterator[None]:
+    """What cannot be told for a fault of ours keeps nothing else from being told, and is tried again the next time."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, all that comes after it would wait for ever
+        _log.exception("%s cannot be told.", what)
+
+
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """What a try came to; `next_id` is the delivery that waited behind this one and may go now."""
@@ -72,18 +84,24 @@ class Dispatch:
         """Put what happened into the groups of the channels it concerns; deliveries that were made at once."""
         made: list[str] = []
         for step in self.deliveries.alert_steps(AT_ONCE):
-            targets = self._targets(step)
-            made += self.deliveries.fan_out_alert(step, targets, self._at_once(step, targets), self._write, now)
+            with _alone(f"A step of alert {step.alert.id}"):
+                targets = self._targets(step)
+                made += self.deliveries.fan_out_alert(step, targets, self._at_once(step, targets), self._write, now)
         for event in self.deliveries.event_steps(AT_ONCE):
-            made += self.deliveries.fan_out_event(event, self._of_event(event), self._write, now)
+            with _alone(f"Event {event.event_id}"):
+                made += self.deliveries.fan_out_event(event, self._of_event(event), self._write, now)
         return made
 
     def flush_due(self, now: datetime) -> list[str]:
         """Decide the groups that are due, and sum up what is old news; the deliveries that were made."""
-        made = [self._flush(group_id, now) for group_id in self.deliveries.due_groups(now, AT_ONCE)]
+        made: list[str | None] = []
+        for group_id in self.deliveries.due_groups(now, AT_ONCE):
+            with _alone(f"A group of channel {group_id.channel}"):
+                made.append(self._flush(group_id, now))
         for channel, group_key in self.deliveries.stale_lines(now):
             if channel in self.routes.channels:
-                made.append(self.deliveries.fold(channel, group_key, self._write, now))
+                with _alone(f"A line of channel {channel}"):
+                    made.append(self.deliveries.fold(channel, group_key, self._write, now))
         return [delivery_id for delivery_id in made if delivery_id is not None]
 
     def due(self, now: datetime) -> list[str]:
@@ -113,7 +131,11 @@ class Dispatch:
             destination = resolve_destination(channel)
         except MonitorError as error:
             return Tried(error=error.message)
-        return self.send(destination, claimed.entry.id, Body(claimed.body, claimed.content_type), now)
+        try:
+            return self.send(destination, claimed.entry.id, Body(claimed.body, claimed.content_type), now)
+        except Exception:  # noqa: BLE001 - a try that is never finished would be made again for ever
+            _log.exception("Delivery %s failed.", claimed.entry.id)
+            return Tried(error="an error of the monitor itself; its log has it")
 
     def _targets(self, step: AlertStep) -> list[Target]:
         return self.routes.targets(step.alert.labels, step.alert.severity)

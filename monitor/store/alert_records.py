@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +42,16 @@ class AlertRecord:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.id, self.watches, self.state, self.labels, self.finding.get("error"))
+        since = self.finding.get("since")
+        return Subject(
+            self.id,
+            self.watches,
+            self.state,
+            self.labels,
+            self.finding.get("error"),
+            since=None if since is None else datetime.fromisoformat(since),
+            until=self.opened_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class AlertEventRecord:
 
 @dataclass(frozen=True, slots=True)
 class AlertFilter:
-    """None stands for any. `open`: not resolved, or resolved."""
+    """None stands for any. `open`: not resolved, or resolved. Every label has to be there with its value."""
 
     open: bool | None = None
     state: AlertState | None = None
@@ -73,6 +82,7 @@ class AlertFilter:
     provider: str | None = None
     model: str | None = None
     since: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

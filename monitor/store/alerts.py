@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
 from monitor.alerts.holds import Holds, holds_of
@@ -23,7 +23,7 @@ from monitor.store.alert_records import (
     event_record,
 )
 from monitor.store.alert_steps import accept_change, apply_signals, decide, end_outdated
-from monitor.store.keyset import Page, Position, Window, page_of, windowed
+from monitor.store.keyset import Page, Window, read_page
 from monitor.store.pages import pages
 from monitor.store.session import Sessions
 from monitor.store.silences import (
@@ -35,7 +35,7 @@ from monitor.store.silences import (
     page_silences,
 )
 from monitor.store.tables import Alert, AlertEvent, Evidence
-from monitor.store.vocabulary import AlertState
+from monitor.store.vocabulary import AlertState, Severity
 
 __all__ = [
     "AlertEventRecord",
@@ -49,6 +49,13 @@ __all__ = [
     "holds_by_id",
     "last_verdict_at",
 ]
+
+
+ALERT_SORTS = {
+    "opened_at": Alert.opened_at,
+    "updated_at": Alert.updated_at,
+    "severity": case({severity: severity.rank for severity in Severity}, value=Alert.severity),
+}
 
 
 class Alerts:
@@ -74,9 +81,8 @@ class Alerts:
     def list(self, window: Window, which: AlertFilter | None = None) -> Page[AlertRecord]:
         """Alerts, those opened last first."""
         with self._sessions.read() as session:
-            query = windowed(_filtered(which or AlertFilter()), Alert.opened_at, Alert.id, window)
-            records = [alert_record(row) for row in session.scalars(query)]
-        return page_of(records, window, lambda one: Position(one.opened_at, one.id))
+            page = read_page(session, _filtered(which or AlertFilter()), ALERT_SORTS, Alert.id, window)
+            return page.of(map(alert_record, page.items))
 
     def show(self, alert_id: str) -> AlertRecord:
         with self._sessions.read() as session:
@@ -209,7 +215,7 @@ def _row(session: Session, alert_id: str, *, hold: bool = False) -> Alert:
 
 
 def _filtered(which: AlertFilter) -> Select[Alert]:
-    query = select(Alert)
+    query = select(Alert).where(*(Alert.labels[name].as_string() == value for name, value in which.labels.items()))
     if which.open is not None:
         over = Alert.state == AlertState.RESOLVED
         query = query.where(~over if which.open else over)

@@ -7,15 +7,16 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from monitor import clock
-from monitor.worker.configured import Configured
-from monitor.worker.context import Context
 from probes.address import PRIVATE_TOO, AddressPolicy, policy_for
 from probes.errors import ProbeError
-from probes.transport import connects
+
+if TYPE_CHECKING:
+    from monitor.worker.configured import Configured
+    from monitor.worker.context import Context
 
 # Both in the table of settings: what the canary found, and when it was run last.
 CONNECTIVITY = "connectivity"
@@ -96,4 +97,7 @@ async def _any_reached(hosts: Sequence[tuple[str, AddressPolicy]]) -> bool:
     """True as well where there are too few hosts to tell."""
     if len(hosts) < _FEWEST_HOSTS:
         return True
+    # Here, for a web process that shows what was found.
+    from probes.transport import connects
+
     return any(await asyncio.gather(*(connects(url, policy, _TIMEOUT_S) for url, policy in hosts)))

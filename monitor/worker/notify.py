@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
 from monitor.alerts.inhibit import Conditions
 from monitor.deliveries.dispatch import Dispatch
@@ -12,10 +13,10 @@ from monitor.deliveries.routes import Routes
 from monitor.fault_points import FaultPoint, fault_point
 from monitor.store.alerts import holds_by_id
 from monitor.store.process import this_process
-from monitor.worker.canary import connectivity
 from monitor.worker.configured import Configured
 from monitor.worker.context import Context
 from monitor.worker.names import DELIVER
+from monitor.worker.our_faults import our_faults
 
 
 def fan_out(context: Context, now: datetime) -> None:
@@ -38,19 +39,26 @@ def deliver(context: Context, delivery_id: str, now: datetime) -> None:
 
 def _dispatch(context: Context) -> Dispatch:
     configured = context.configured()
+    entries = {endpoint_id: known.config for endpoint_id, known in configured.endpoints.items()}
+
+    @cache
+    def faults(at: datetime) -> Conditions:
+        return our_faults(context.store, entries, at)
 
     def holds(alert: AlertFacts, at: datetime) -> frozenset[Hold]:
-        return _holds(context, configured, alert, at)
+        return _holds(context, configured, faults(at), alert, at)
 
-    return Dispatch(context.deliveries, Routes.of(configured.config.file), holds=holds)
+    return Dispatch(
+        context.deliveries, Routes.of(configured.config.file), holds=holds, external_url=context.settings.external_url
+    )
 
 
-def _holds(context: Context, configured: Configured, alert: AlertFacts, at: datetime) -> frozenset[Hold]:
+def _holds(
+    context: Context, configured: Configured, ours: Conditions, alert: AlertFacts, at: datetime
+) -> frozenset[Hold]:
     """A silence, a maintenance window, or a larger fault that explains the alert."""
-    seen = connectivity(context)
-    conditions = Conditions(offline=seen is not None and seen.offline)
     with context.store.sessions.read() as session:
-        found = holds_by_id(session, [alert.id], at, configured.config.file.maintenance, conditions).get(alert.id)
+        found = holds_by_id(session, [alert.id], at, configured.config.file.maintenance, ours).get(alert.id)
     if found is None:
         return frozenset()
     told = {Hold.SILENCED: found.silence, Hold.MAINTENANCE: found.maintenance, Hold.INHIBITED: found.inhibitor}

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.formats import alertmanager_v4, discord, slack, standard
 from monitor.deliveries.notice import Notice
-from monitor.deliveries.wording import event_lines, line, title
+from monitor.deliveries.wording import alert_page, event_lines, line, title
 
 # What receivers are told to expect at most.
 MAX_BODY_BYTES = 20_000
@@ -53,7 +54,11 @@ def _body(notice: Notice, form: str, truncated: int) -> Body:
 
 def _plain(notice: Notice, truncated: int) -> str:
     """The title, an empty line, the rest: what an e-mail's subject and text are made of."""
-    lines = [line(alert) for alert in notice.alerts] or event_lines(notice)
+    lines = [_linked(notice, alert) for alert in notice.alerts] or event_lines(notice)
     if truncated:
         lines.append(f"and {truncated} more")
     return "\n".join([title(notice), "", *lines])
+
+
+def _linked(notice: Notice, alert: AlertFacts) -> str:
+    return f"{line(alert)}\n{alert_page(notice, alert)}" if notice.external_url else line(alert)

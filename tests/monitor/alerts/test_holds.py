@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from monitor.alerts.holds import Silence, holds_of, maintenance_of
-from monitor.alerts.inhibit import Conditions, Subject, inhibited_by
+from monitor.alerts.inhibit import Conditions, MovedControl, Subject, inhibited_by
 from monitor.alerts.rule import Watch
 from monitor.alerts.states import AlertState
 from monitor.config.service import Maintenance
@@ -16,6 +17,8 @@ from tests.monitor.alerts.signals import AT
 LOCAL = datetime(2026, 11, 29, 11, 0)  # noqa: DTZ001 - in the zone of its window
 LABELS = {"provider": "acme", "model": "smol", "endpoint": "ep_1", "rule": "drift", "severity": "critical"}
 DRIFTING = Subject("alr_1", Watch.DRIFT, AlertState.FIRING, LABELS)
+CONTROL = MovedControl("ep_control", "smol", None, AT)
+HOUR = timedelta(hours=1)
 
 
 def failing(error: str, state: AlertState = AlertState.ERROR, **labels: str) -> Subject:
@@ -71,8 +74,9 @@ def test_a_window_recurs_in_its_own_time_zone_whatever_the_season() -> None:
     [
         (Conditions(offline=True), "connectivity"),
         (Conditions(unhealthy_references=frozenset({"smol"})), "reference"),
-        (Conditions(moved_controls=frozenset({"smol"})), "control"),
-        (Conditions(unhealthy_references=frozenset({"large"}), moved_controls=frozenset({"large"})), None),
+        (Conditions(moved_controls=(CONTROL,)), "control"),
+        (Conditions(moved_controls=(replace(CONTROL, model="large"),)), None),
+        (Conditions(unhealthy_references=frozenset({"large"})), None),
         (Conditions(), None),
     ],
 )
@@ -80,8 +84,27 @@ def test_faults_of_ours_speak_for_what_they_explain(conditions: Conditions, inhi
     assert inhibited_by(DRIFTING, (), conditions) == inhibitor
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "explained"),
+    [(0, 3, True), (1, 2, True), (None, 2, True), (3, 4, True), (0, 0.5, False), (5, 6, False), (None, 0.5, False)],
+)
+def test_a_control_explains_what_may_have_come_when_it_moved(
+    since: float | None, until: float, explained: bool
+) -> None:
+    control = replace(CONTROL, since=AT + HOUR, until=AT + 4 * HOUR)
+    came = replace(DRIFTING, since=None if since is None else AT + since * HOUR, until=AT + until * HOUR)
+
+    assert control.explains(came) is explained
+
+
+def test_a_control_that_moved_speaks_for_itself() -> None:
+    own = replace(DRIFTING, labels={**LABELS, "endpoint": CONTROL.endpoint})
+
+    assert inhibited_by(own, (), Conditions(moved_controls=(CONTROL,))) is None
+
+
 def test_only_being_offline_speaks_for_an_endpoint_that_does_not_answer() -> None:
-    ours = Conditions(unhealthy_references=frozenset({"smol"}), moved_controls=frozenset({"smol"}))
+    ours = Conditions(unhealthy_references=frozenset({"smol"}), moved_controls=(CONTROL,))
 
     assert inhibited_by(failing("provider_auth"), [failing("provider_auth")], ours) is None
     assert inhibited_by(failing("provider_auth"), (), Conditions(offline=True)) == "connectivity"

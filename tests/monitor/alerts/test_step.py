@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -171,6 +172,13 @@ def test_an_older_measurement_changes_nothing() -> None:
     before = machine.core
 
     assert machine(verdict(3, Verdict.OK)).core == before
+
+
+def test_a_drift_is_confirmed_by_a_host_whose_clock_is_a_little_behind() -> None:
+    machine = Machine()(verdict(0, Verdict.DRIFT))
+    confirming = replace(verdict(1, Verdict.DRIFT), at=slot(0) - timedelta(seconds=30))
+
+    assert machine(confirming).state is AlertState.FIRING
 
 
 def test_an_acknowledgement_ends_with_a_rise_of_the_severity() -> None:

@@ -146,7 +146,7 @@ def test_discord_gets_one_embed_and_calls_nobody() -> None:
 
 
 def test_plain_text_has_its_title_first() -> None:
-    title, blank, *lines = render(notice(alert(1), resolved(2)), "text").content.decode().split("\n")
+    title, blank, *lines = render(notice(alert(1), resolved(2), external_url=""), "text").content.decode().split("\n")
 
     assert (title, blank) == ("[FIRING:1] acme", "")
     assert [text.split(":")[0] for text in lines] == ["critical", "resolved"]
@@ -204,6 +204,12 @@ def test_discord_and_slack_stay_within_their_own_limits(form: str) -> None:
         blocks = json.loads(sent)["blocks"]
         assert len(blocks) <= 50
         assert all(len(block["text"]["text"]) <= 3000 for block in blocks)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_alert_has_a_link_to_its_page(form: str) -> None:
+    sent = render(notice(alert(1), alert(2)), form).content.decode()
+    assert [sent.count(f"https://mon.example/alerts/alr_000{number}") for number in (1, 2)] == [1, 1]
 
 
 @pytest.mark.parametrize("form", FORMATS)
