@@ -1,7 +1,8 @@
-"""What `monitor up` needs of memory while it checks fifty endpoints, on a schedule faster than the real one."""
+"""What `monitor up` needs of memory while it checks fifty endpoints, faster than it really would, and is looked at."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import yaml
 from sqlalchemy import func, select
@@ -20,6 +22,8 @@ from benchmarks.fake_endpoint import fake_endpoint
 from benchmarks.installation import ROOT, configuration, wait_until
 from benchmarks.processes import family
 from monitor import clock
+from monitor.datadir import DataDir
+from monitor.service.lock import running
 from monitor.store import RunStatus, Store
 from monitor.store.tables import EndpointCheck
 
@@ -40,20 +44,14 @@ class Process:
 
 @dataclass(frozen=True)
 class Embedded:
-    """The most memory that all processes but the engine had at one moment, and what was done meanwhile."""
+    """The most memory that all processes but the engine had at one moment, what was done meanwhile, and the memory
+    once a chart was drawn, which loads what draws."""
 
     processes: list[Process]
     seconds: float
     checks: int
     failed: int
-
-    @property
-    def rss(self) -> int:
-        return sum(process.rss for process in self.processes)
-
-    @property
-    def pss(self) -> int:
-        return sum(process.pss for process in self.processes)
+    drawn: list[Process]
 
     @property
     def faster(self) -> float:
@@ -68,13 +66,36 @@ def embedded(seconds: float, every: str = "60s") -> Embedded:
         with _up(folder) as pid:
             wait_until(lambda: _ended(folder) >= ENDPOINTS, "the first check of every endpoint", look_every=1.0)
             before, start, most = _ended(folder), time.monotonic(), list[Process]()
+            page = f"/endpoints/{json.loads(_asked(folder, '/api/v1/endpoints'))['items'][0]['id']}"
             while time.monotonic() - start < seconds:
-                now = _processes(pid)
-                if sum(process.rss for process in now) > sum(process.rss for process in most):
-                    most = now
+                most = max(most, _processes(pid), key=pss)
+                # What somebody who has the pages open, and Prometheus, ask for.
+                for path in ("/", page, "/alerts", "/metrics"):
+                    _asked(folder, path)
                 time.sleep(1.0)
-            elapsed = time.monotonic() - start
-            return Embedded(most, elapsed, _ended(folder) - before, _ended(folder, RunStatus.FAILED))
+            elapsed, checks, failed = (
+                time.monotonic() - start,
+                _ended(folder) - before,
+                _ended(folder, RunStatus.FAILED),
+            )
+            _asked(folder, f"{page}/charts/logprobs_shift.svg")
+            return Embedded(most, elapsed, checks, failed, _processes(pid))
+
+
+def rss(processes: list[Process]) -> int:
+    return sum(process.rss for process in processes)
+
+
+def pss(processes: list[Process]) -> int:
+    return sum(process.pss for process in processes)
+
+
+def _asked(folder: Path, path: str) -> bytes:
+    service = running(DataDir(folder / "data"))
+    assert service is not None
+    with urlopen(f"{service.url}{path}") as answer:
+        body: bytes = answer.read()
+    return body
 
 
 @contextmanager
@@ -117,5 +138,5 @@ def _process(pid: int) -> Process | None:
     except (OSError, ValueError):
         return None  # it has ended
     rss, pss = (int(fields[name].split()[0]) * 1024 for name in ("Rss", "Pss"))
-    name = " ".join(words[2:4]) if "-m" in words else Path(words[0]).name
+    name = " ".join(words[2:4]).partition(" {")[0] if "-m" in words else Path(words[0]).name
     return Process(name.strip(), rss, pss)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from monitor.check import CheckOptions, Progress, check_against, open_reference
+from monitor.check.options import CheckOptions, Progress
+from monitor.check.reference import open_reference
+from monitor.check.run import check_against
 from monitor.config import Config, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict

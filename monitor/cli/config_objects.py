@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +17,7 @@ from monitor.config.objects import Change, FileObject, Plan, StoredObject, docum
 from monitor.errors import UsageError
 from monitor.settings import load_settings
 from monitor.store.config import ConfigObjects
+from monitor.store.vocabulary import ConfigKind
 
 SCHEMA = "monitor.config_plan/1"
 
@@ -74,6 +75,8 @@ def _show(made: Plan, *, as_json: bool, applied: bool) -> None:
         return
     for line in _lines(made):
         typer.echo(line)
+    for hint in _forgotten_names(made):
+        print_message(hint)
     if not made.changes:
         print_message("Nothing to change.")
     elif applied:
@@ -84,8 +87,21 @@ def _show(made: Plan, *, as_json: bool, applied: bool) -> None:
 
 def _lines(made: Plan) -> Iterator[str]:
     yield from (f"+ {change}" for change in made.create)
+    yield from (f"> {change}: {', '.join((f'was {change.renamed_from}', *change.keys))}" for change in made.rename)
     yield from (f"~ {change}: {', '.join(change.keys) or 'managed by the file from now on'}" for change in made.update)
     yield from (f"- {change}" for change in made.disable)
+
+
+def _forgotten_names(made: Plan) -> Iterator[str]:
+    """A provider that goes, and a new one at its address: most likely one that was renamed."""
+    gone = {_address(change.before): change.slug for change in made.disable if change.kind is ConfigKind.PROVIDER}
+    for change in made.create:
+        if change.kind is ConfigKind.PROVIDER and (earlier := gone.get(_address(change.after))):
+            yield f"Is {change} what {earlier} was? With `renamed_from: {earlier}` it keeps its history."
+
+
+def _address(body: Mapping[str, Any] | None) -> Any:
+    return None if body is None else body.get("base_url")
 
 
 def _document(made: Plan, *, applied: bool) -> dict[str, Any]:
@@ -93,6 +109,9 @@ def _document(made: Plan, *, applied: bool) -> dict[str, Any]:
         "schema": SCHEMA,
         "applied": applied,
         "create": [_named(change) for change in made.create],
+        "rename": [
+            {**_named(change), "renamed_from": change.renamed_from, "keys": list(change.keys)} for change in made.rename
+        ],
         "update": [{**_named(change), "keys": list(change.keys)} for change in made.update],
         "disable": [_named(change) for change in made.disable],
         "unchanged": len(made.unchanged),

@@ -9,15 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from monitor.redaction import redact_known, safe_text
 from reference_engine.errors import CodedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console
 
 ERROR_SCHEMA = "monitor.error/1"
 EXIT_INTERNAL = 1
@@ -89,6 +88,9 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table to stdout. Cells are plain text: markup and control characters in them have no effect."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(*columns, box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     for row in rows:
         table.add_row(*(Text(safe_text(cell)) for cell in row))
@@ -98,5 +100,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def stdout_console(*, markup: bool = False) -> Console:
     """Rich on stdout as it is now, `[bold]` and the like taken literally without `markup`; `NO_COLOR` is Rich's
     business."""
+    # Here and above: a process of the service prints no table.
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     return Console(file=sys.stdout, highlight=False, markup=markup, width=width)

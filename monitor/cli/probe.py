@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from monitor.check import CheckOptions, run_check
-from monitor.check.options import DEFAULT_N, PROBES
+from monitor.check.options import DEFAULT_N, PROBES, CheckOptions
 from monitor.check.plans import Estimate, affordable_plans
 from monitor.check.reference import open_reference
-from monitor.check.run import NONCE_BYTES
+from monitor.check.run import NONCE_BYTES, run_check
 from monitor.cli.output import print_json, stdout_console
 from monitor.cli.progress import progress_bar
 from monitor.config import EndpointConfig, load_config
@@ -57,13 +57,15 @@ def probe(
     4 inconclusive, 5 provider unreachable, 6 reference or database unavailable, 130 interrupted.
     """
     settings = load_settings()
-    endpoint = _one_endpoint(load_config(settings.config).endpoints(provider, model), provider)
+    config = load_config(settings.config)
+    endpoint = _one_endpoint(config.endpoints(provider, model), provider)
     options = CheckOptions(
         probes=tuple(kind for kind in PROBES if not probes or kind.value in {chosen.value for chosen in probes}),
         n=n,
         max_cost=max_cost,
         timeout=None if timeout is None else _seconds(timeout),
         save=save,
+        keep_bodies=timedelta(seconds=config.file.retention.bodies),
     )
     if dry_run:
         _show_plans(endpoint, options, as_json=as_json)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
 from typing import Annotated
 
 import typer
@@ -46,6 +44,9 @@ def version(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON
 
 
 def _version_of(distribution: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
     try:
         return installed(distribution)
     except PackageNotFoundError:

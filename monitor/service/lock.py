@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from monitor.datadir import DataDir
 from monitor.errors import AlreadyRunningError
+
+if TYPE_CHECKING:
+    from monitor.datadir import DataDir
 
 _MORE_TRIES = 4
 _BETWEEN_TRIES_S = 0.05
@@ -28,13 +31,18 @@ class Running:
 
 
 class HeldLock:
+    """Whoever has the descriptor holds the lock, also another program in the same process."""
+
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
 
     def tell(self, running: Running) -> None:
         """Leave a note for `monitor status` and whoever tries to start a second service."""
-        os.truncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps(asdict(running)).encode(), 0)
+        self.clear()
+        os.pwrite(self.descriptor, json.dumps(asdict(running)).encode(), 0)
+
+    def clear(self) -> None:
+        os.truncate(self.descriptor, 0)
 
 
 @contextmanager
@@ -49,7 +57,7 @@ def held(data: DataDir) -> Iterator[HeldLock]:
         lock = HeldLock(descriptor)
         lock.tell(Running(os.getpid()))
         yield lock
-        os.truncate(descriptor, 0)
+        lock.clear()
     finally:
         os.close(descriptor)
 

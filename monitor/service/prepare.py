@@ -19,8 +19,8 @@ from monitor.config.objects import objects_of
 from monitor.config.problems import report
 from monitor.datadir import DataDir
 from monitor.errors import ConfigError
-from monitor.service.embedded import Prepared
 from monitor.service.here import deployment
+from monitor.service.preparation import Prepared
 from monitor.service.unsafe import check_up
 from monitor.settings import Settings
 from monitor.store import Store

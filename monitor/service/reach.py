@@ -5,9 +5,6 @@ from __future__ import annotations
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
-from redis import Redis
-from redis.exceptions import RedisError
-
 from monitor import clock
 
 _WAIT_S = 2.0
@@ -15,6 +12,10 @@ _WAIT_S = 2.0
 
 def answers(broker_url: str) -> bool:
     """One PING; `broker_url` as Celery takes it."""
+    # Here: a web process is asked this seldom, and weighs less without.
+    from redis import Redis
+    from redis.exceptions import RedisError
+
     # The client has another word for a socket than Celery.
     url = broker_url.replace("redis+socket://", "unix://", 1)
     try:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from monitor.redaction import redact_known, safe_text
 
+# Under which the supervisor itself speaks.
+OWN_NAME = "up"
 # A longer line is passed on in parts.
 MOST_LINE_BYTES = 64 * 1024
 

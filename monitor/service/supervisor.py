@@ -9,11 +9,10 @@ from selectors import EVENT_READ, DefaultSelector
 from monitor import clock
 from monitor.errors import ServiceFailedError
 from monitor.service.child import Child, Process
-from monitor.service.relay import Form, Relay, Write
+from monitor.service.relay import OWN_NAME, Form, Relay, Write
 from monitor.service.restarts import MOST_FAILURES, WINDOW_S, Restarts
 from monitor.service.wakeups import Wakeups
 
-NAME = "up"
 # A worker puts its checks down within 30 s.
 STOP_S = 33.0
 _READY_POLL_S = 0.05
@@ -60,7 +59,7 @@ class Supervisor:
                 self._selector.close()
 
     def say(self, text: str) -> None:
-        self._write(self._form(NAME, text) + "\n")
+        self._write(self._form(OWN_NAME, text) + "\n")
 
     def _heed(self, signals: Iterable[int]) -> None:
         for number in signals:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import socket
 import time
 from collections.abc import Collection
@@ -18,10 +16,9 @@ from monitor.settings import Settings
 from monitor.store.database import Database
 from monitor.store.labour import busy_until, due_since, progress_at
 from monitor.store.session import Sessions
+from monitor.worker.ending import end_worker
 
 _EVERY_S = 30.0
-# A worker that can still do so puts its checks down within 30 s.
-_GRACE_S = 40.0
 
 _log = logging.getLogger(__name__)
 
@@ -48,9 +45,7 @@ def _run(settings: Settings, name: str, queues: Collection[str], started: dateti
         time.sleep(_EVERY_S)
         if _is_stalled(settings, name, queues, started):
             _log.error("The worker finished nothing for minutes while work was due; it ends.")
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(_GRACE_S)
-            os._exit(1)
+            end_worker()
 
 
 def _is_stalled(settings: Settings, name: str, queues: Collection[str], started: datetime) -> bool:

@@ -20,7 +20,8 @@ def make_app(settings: Settings) -> Celery:
     """All that a process needs which only rings the bell (`CeleryBell(make_app(settings))`, and beat); a worker's
     tasks are added by `add_tasks`. Nothing is connected to yet."""
     app = Celery("monitor", broker=settings.broker, set_as_current=False)
-    app.conf.update(_SETTINGS, beat_schedule=_beat_schedule(settings))
+    most_memory = settings.worker_max_memory_mb * 1024
+    app.conf.update(_SETTINGS, beat_schedule=_beat_schedule(settings), worker_max_memory_per_child=most_memory)
     return app
 
 

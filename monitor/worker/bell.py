@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from kombu.exceptions import OperationalError
-
 from monitor.worker.names import QUEUE_OF
 
 if TYPE_CHECKING:
@@ -36,6 +34,9 @@ class CeleryBell:
         self._app = app
 
     def ring(self, task: str, *ids: str) -> None:
+        # Here, as Celery is there then: it is not in a process that rings nothing.
+        from kombu.exceptions import OperationalError
+
         try:
             messages: list[list[str]] = [[one] for one in ids] or [[]]
             for arguments in messages:

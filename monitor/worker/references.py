@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Lock
 
-from monitor.check import OpenReference, open_reference
+from monitor.check.reference import OpenReference, open_reference
 from monitor.config import ReferenceConfig
 
 

@@ -29,7 +29,8 @@ def run_worker(
 
     On SIGTERM the checks that are being made are given back to the queue, and the process ends with exit code 0.
     """
-    # Beat, which lives in this module too, needs none of what the tasks bring in.
+    # Beat alone, which lives in this module too, needs none of what the tasks bring in.
+    from monitor.worker.beat_thread import BeatStep
     from monitor.worker.tasks import add_tasks
 
     stop = StopSign()
@@ -40,6 +41,8 @@ def run_worker(
         stop.put_up()
 
     worker_shutting_down.connect(put_up_the_sign, weak=False)
+    if with_beat:
+        app.steps["worker"].add(BeatStep)
     words = [
         "worker",
         f"--pool={pool}",
@@ -50,7 +53,7 @@ def run_worker(
         "--without-gossip",
         "--without-mingle",
     ]
-    _run(app, [*words, *(["--beat"] if with_beat else [])])
+    _run(app, words)
 
 
 def run_beat(settings: Settings) -> None:

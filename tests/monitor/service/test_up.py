@@ -19,7 +19,7 @@ from tests.monitor.service.processes import HANG_GUARD_S, children_of, processes
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.timeout(180)
-CHILDREN = {"broker", "reference", "web", "worker", "beat"}
+CHILDREN = {"broker", "reference", "web", "worker"}
 
 
 class Up:
@@ -81,7 +81,6 @@ SIGNS = {
     "reference": "reference_engine pool",
     "web": "monitor web",
     "worker": "monitor worker",
-    "beat": "monitor beat",
 }
 
 
