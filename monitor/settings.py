@@ -35,8 +35,10 @@ class Settings(BaseSettings):
     broker_url: SecretStr | None = None
     reference_url: str | None = None
     reference_token: SecretStr | None = None
+    external_url: str = ""
     log_format: Literal["text", "json"] = "text"
-    lease_seconds: float = Field(default=60.0, gt=0.0)
+    lease_seconds: float = Field(default=60.0, gt=0.0, le=600.0)
+    worker_max_memory_mb: int = Field(default=2048, ge=256)
     tick_seconds: float = Field(default=10.0, gt=0.0)
     sweep_seconds: float = Field(default=15.0, gt=0.0)
     canary_seconds: float = Field(default=60.0, gt=0.0)
@@ -58,6 +60,19 @@ class Settings(BaseSettings):
         if self.broker_url is not None:
             return self.broker_url.get_secret_value()
         return f"redis+socket://{self.data_dir / 'broker.sock'}"
+
+    @field_validator("external_url")
+    @classmethod
+    def _web_address(cls, url: str) -> str:
+        if not url:
+            return url
+        from monitor.config.base_url import SCHEMES, split_url  # only where it is set
+
+        parts = split_url(url)
+        plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+        if parts.scheme not in SCHEMES or not parts.hostname or not plain:
+            raise ValueError("it must be http(s)://HOST/PATH, such as https://monitor.example.com")
+        return url.rstrip("/")
 
     @field_validator("config", "data_dir")
     @classmethod

@@ -24,11 +24,12 @@ from monitor.worker.bell import Bell
 
 @dataclass(frozen=True, slots=True)
 class ApiState:
-    """Opened once per process; `store` stays its owner's to close."""
+    """Opened once per process; `store` stays its owner's to close. `external_url` is where people find the service."""
 
     store: Store
     key: SigningKey
     bell: Bell
+    external_url: str = ""
 
     @property
     def access(self) -> Access:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +18,7 @@ from monitor.cli.recorded import opened_store
 from monitor.cli.since import parse_since
 from monitor.cli.webhook_secret import read_secret
 from monitor.config import load_config, suggestion
+from monitor.config.objects import config_from_objects
 from monitor.config.service import Channel
 from monitor.deliveries.incoming import read_message
 from monitor.deliveries.signature import mismatch, new_secret
@@ -23,6 +26,7 @@ from monitor.deliveries.trial import send_test
 from monitor.errors import NotFoundError, UsageError
 from monitor.render.deliveries import channel_line, deliveries_document, delivery_table
 from monitor.settings import load_settings
+from monitor.store.config import ConfigObjects
 from monitor.store.deliveries import Deliveries
 from monitor.store.keyset import Window
 from monitor.store.vocabulary import DeliveryStatus
@@ -37,7 +41,9 @@ app.command("listen")(listen)
 @app.command()
 def test(channel: Annotated[str, typer.Argument(help="The channel's id.")]) -> None:
     """Send a test message to a channel now. Exits 5 where it is not taken."""
-    tried = send_test(_channel(channel), clock.now())
+    channels = _configured_channels()
+    tried = send_test(channels.named(channel), clock.now(), external_url=load_settings().external_url)
+    print_message(f"The channel is taken from {channels.source}.")
     typer.echo(f"{channel}: {'taken' if tried.ok else 'NOT taken'}, {tried} ({tried.milliseconds:.0f} ms)")
     if not tried.ok:
         raise typer.Exit(EXIT_UNREACHABLE)
@@ -55,6 +61,8 @@ def deliveries(
         kept = Deliveries(store.sessions) if store is not None else None
         found = kept.page(Window(limit), channel=channel, status=status).items if kept else ()
         channels = kept.channels() if kept else []
+        if channel is not None and channel not in {state.channel for state in channels}:
+            _configured_channels().named(channel)
         tries = {entry.id: kept.attempts(entry.id) for entry in found} if kept and as_json else {}
     if as_json:
         print_json(deliveries_document(found, tries, channels))
@@ -112,14 +120,34 @@ def secret() -> None:
     typer.echo(new_secret())
 
 
-def _channel(name: str) -> Channel:
-    channels = {entry.id: entry for entry in load_config(load_settings().config).file.channels}
-    if name not in channels:
-        raise NotFoundError(
-            f"No channel '{name}' is configured; {suggestion(name, channels)}",
-            remedy="Channels are listed under `channels` in the configuration file.",
-        )
-    return channels[name]
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    """Those of one configuration; `source` says of which."""
+
+    source: str
+    remedy: str
+    by_name: Mapping[str, Channel]
+
+    def named(self, name: str) -> Channel:
+        if name not in self.by_name:
+            raise NotFoundError(
+                f"No channel '{name}' is configured in {self.source}; {suggestion(name, self.by_name)}",
+                remedy=self.remedy,
+            )
+        return self.by_name[name]
+
+
+def _configured_channels() -> _Channels:
+    """What a service would use: the database's, where a configuration was ever applied; else the file's."""
+    with opened_store() as store:
+        stored = [] if store is None else [found for found in ConfigObjects(store.sessions).all() if found.enabled]
+    if stored:
+        config, source = config_from_objects(stored), "the database"
+        remedy = "`monitor config apply` brings the file's channels into the database."
+    else:
+        config, source = load_config(load_settings().config), str(load_settings().config)
+        remedy = "Channels are listed under `channels` in the configuration file."
+    return _Channels(source, remedy, {entry.id: entry for entry in config.file.channels})
 
 
 def _between(since: str | None, until: str | None, now: datetime) -> tuple[datetime, datetime]:

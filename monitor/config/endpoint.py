@@ -34,7 +34,8 @@ class EndpointConfig:
 
     `name` is what the provider calls the model. `extra_body` is what goes into every request body beside what a probe
     asks for: the provider's, overridden key by key by the model entry's, and `routing` as its `provider` key.
-    `headers` does not hold the API key. Keys stand here as references; `target` reads their values.
+    `headers` does not hold the API key. Keys stand here as references; `target` reads their values. `control`: it is
+    our own and does not change. `provider_was` and `model_was`: the slugs that these had before.
     """
 
     provider: str
@@ -55,6 +56,9 @@ class EndpointConfig:
     hf: str | None
     prices: Prices | None
     labels: Mapping[str, str]
+    control: bool = False
+    provider_was: str | None = None
+    model_was: str | None = None
 
     def target(self, environ: Mapping[str, str] | None = None) -> Target:
         """What the client asks, secrets resolved. Raises SecretError for a secret that is not there."""
@@ -106,6 +110,9 @@ def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defau
         hf=model.hf,
         prices=entry.prices,
         labels=entry.labels,
+        control=entry.control,
+        provider_was=provider.renamed_from,
+        model_was=model.renamed_from,
     )
 
 

@@ -30,6 +30,9 @@ SECTIONS = {
 # There is one of each, whose slug is the name of its kind.
 SINGLE = (ConfigKind.DEFAULTS, ConfigKind.RETENTION)
 
+# The key by which a provider or model says what it was called before.
+RENAMED = "renamed_from"
+
 # What stands for the file's name where nothing came from a file.
 NO_FILE = Path("the configuration")
 
@@ -68,18 +71,21 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one object: `before` is None for a new one, `after` for one that goes."""
+    """What becomes of one object: `before` is None for a new one, `after` for one that goes. `renamed_from` is the slug
+    that it had, of one that goes on under another."""
 
     kind: ConfigKind
     slug: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    renamed_from: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that differ."""
+        """The keys that differ, apart from those of a new name."""
         before, after = self.before or {}, self.after or {}
-        return tuple(sorted(key for key in {*before, *after} if before.get(key) != after.get(key)))
+        keys = {*before, *after} - (set() if self.renamed_from is None else {identity_key(self.kind), RENAMED})
+        return tuple(sorted(key for key in keys if before.get(key) != after.get(key)))
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.slug}"
@@ -94,10 +100,11 @@ class Plan:
     update: tuple[Change, ...] = ()
     disable: tuple[Change, ...] = ()
     unchanged: tuple[FileObject, ...] = ()
+    rename: tuple[Change, ...] = ()
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return (*self.create, *self.update, *self.disable)
+        return (*self.create, *self.rename, *self.update, *self.disable)
 
 
 def objects_of(config: Config) -> tuple[FileObject, ...]:
@@ -131,10 +138,14 @@ def plan(wanted: Sequence[FileObject], stored: Iterable[StoredObject]) -> Plan:
     """What has to be done for the file's objects to be the ones that count."""
     known = {(found.kind, found.slug): found for found in stored}
     named = {(entry.kind, entry.slug) for entry in wanted}
-    create, update, unchanged = [], [], []
+    create, update, unchanged, rename = [], [], [], []
     for entry in wanted:
         before = known.get((entry.kind, entry.slug))
-        if before is None or not before.enabled:
+        earlier = None if before is not None else earlier_name(entry.kind, entry.body, known)
+        if earlier is not None:
+            named.add((entry.kind, earlier.slug))
+            rename.append(Change(entry.kind, entry.slug, earlier.body, entry.body, earlier.slug))
+        elif before is None or not before.enabled:
             create.append(Change(entry.kind, entry.slug, None, entry.body))
         elif before.body != entry.body or not before.of_file:
             update.append(Change(entry.kind, entry.slug, before.body, entry.body))
@@ -142,7 +153,16 @@ def plan(wanted: Sequence[FileObject], stored: Iterable[StoredObject]) -> Plan:
             unchanged.append(entry)
     gone = [found for place, found in known.items() if place not in named and found.of_file]
     disable = [Change(found.kind, found.slug, found.body, None) for found in gone]
-    return Plan(tuple(create), tuple(update), tuple(disable), tuple(unchanged))
+    return Plan(tuple(create), tuple(update), tuple(disable), tuple(unchanged), tuple(rename))
+
+
+def earlier_name(
+    kind: ConfigKind, body: Mapping[str, Any], known: Mapping[tuple[ConfigKind, str], StoredObject]
+) -> StoredObject | None:
+    """The stored object that `body`, of which nothing is stored yet, says it was."""
+    if kind not in (ConfigKind.PROVIDER, ConfigKind.MODEL):
+        return None
+    return known.get((kind, str(body.get(RENAMED))))
 
 
 def config_from_objects(stored: Iterable[StoredObject]) -> Config:

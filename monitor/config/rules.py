@@ -24,13 +24,28 @@ def broken_rules(document: object) -> Iterator[Finding]:
     for slug, model in models.items():
         if isinstance(model, Mapping) and isinstance(model.get("reference"), Mapping):
             yield from _reference(Place(model["reference"], ("models", slug, "reference")))
+    yield from _renames({slug: Place(mapping(model), ("models", slug)) for slug, model in models.items()})
     providers = list(places(document.get("providers"), ("providers",)))
     yield from repeated(providers, "slug")
+    yield from _renames({str(place.section.get("slug")): place for place in providers})
     for provider in providers:
         yield from _address(provider)
         yield from _headers(provider)
         yield from _served_models(provider, models)
     yield from broken_service_rules(document)
+
+
+def _renames(entries: Mapping[str, Place]) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for slug, place in entries.items():
+        earlier = place.section.get("renamed_from")
+        if not isinstance(earlier, str):
+            continue
+        if earlier in entries:
+            yield (*place.path, "renamed_from"), f"'{earlier}' is still there, so that it was not renamed; remove one"
+        elif earlier in seen:
+            yield (*place.path, "renamed_from"), f"'{earlier}' became '{seen[earlier]}' already; keep one"
+        seen[earlier] = slug
 
 
 def _reference(place: Place) -> Iterator[Finding]:

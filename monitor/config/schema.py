@@ -61,6 +61,7 @@ class Model(Section):
 
     hf: Text | None = None
     reference: Reference | None = None
+    renamed_from: ModelSlug | None = None
 
 
 class Routing(Section):
@@ -88,11 +89,15 @@ class Prices(Section):
 
 
 class ServedModel(Section):
-    """A model as one provider serves it: `model` is a key of the file's `models`, `name` is what the provider says."""
+    """A model as one provider serves it: `model` is a key of the file's `models`, `name` is what the provider says.
+
+    `control`: it is our own and does not change, so that a drift found in it is a change on our side.
+    """
 
     model: ModelSlug
     name: Text
     labels: dict[str, Text] = Field(default_factory=dict)
+    control: bool = False
     routing: Routing | None = None
     allowed_profiles: ProfileNames | None = None
     extra_body: ExtraBody = Field(default_factory=dict)
@@ -103,6 +108,7 @@ class Provider(Section):
     """`enabled: false` takes it off every schedule; it may still be probed by hand, and its history stays."""
 
     slug: Slug
+    renamed_from: Slug | None = None
     name: Text | None = None
     enabled: bool = True
     api: Api = "openai_chat"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,8 @@ from monitor.alerts.holds import Holds
 from monitor.redaction import safe_text
 from monitor.render.wording import with_unit
 from monitor.store.alerts import AlertEventRecord, AlertRecord, SilenceRecord
-from monitor.store.vocabulary import AlertState, Severity
+from monitor.store.delivery_records import Told
+from monitor.store.vocabulary import AlertState, DeliveryStatus, Severity
 
 LIST_SCHEMA = "monitor.alerts/1"
 ALERT_SCHEMA = "monitor.alert/1"
@@ -21,9 +23,18 @@ SILENCES_SCHEMA = "monitor.silences/1"
 
 _SEVERITIES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
 _QUIET_STATES = (AlertState.PENDING, AlertState.RECOVERING, AlertState.RESOLVED)
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
-def alert_table(alerts: Sequence[AlertRecord], holds: Mapping[str, Holds]) -> Table:
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What people hear of an alert: what holds its notices back, and what became of those that were sent."""
+
+    holds: Holds = field(default_factory=Holds)
+    told: tuple[Told, ...] = ()
+
+
+def alert_table(alerts: Sequence[AlertRecord], heard: Mapping[str, Heard], now: datetime) -> Table:
     """One line an alert. States are words, colour only repeats them."""
     table = plain_table("id", "severity", "state", "since (UTC)", "what", "notice")
     for alert in alerts:
@@ -33,7 +44,7 @@ def alert_table(alerts: Sequence[AlertRecord], holds: Mapping[str, Holds]) -> Ta
             Text(alert.state.value.upper(), "dim" if alert.state in _QUIET_STATES else "bold"),
             minute(alert.fired_at or alert.opened_at),
             Text(safe_text(what(alert))),
-            Text(safe_text(notice(alert, holds.get(alert.id)))),
+            Text(safe_text(notice(alert, heard.get(alert.id, Heard()), now))),
         )
     return table
 
@@ -64,13 +75,33 @@ def _movement(finding: Mapping[str, Any]) -> str:
     return before + with_unit(finding["value"], finding.get("unit"))
 
 
-def notice(alert: AlertRecord, holds: Holds | None) -> str:
+def notice(alert: AlertRecord, heard: Heard, now: datetime) -> str:
+    """Who was told of it and when, then what holds further notices back."""
+    return ", ".join(filter(None, (told_words(heard, now), held_words(alert, heard.holds))))
+
+
+def told_words(heard: Heard, now: datetime) -> str:
+    """`ops sent 2 h ago`, one of each channel."""
+    return ", ".join(_told(each, now) for each in heard.told)
+
+
+def _told(told: Told, now: datetime) -> str:
+    word = {DeliveryStatus.DELIVERED: "sent", DeliveryStatus.FAILED: "failed"}.get(told.status, "waits, made")
+    return f"{told.channel} {word} {_since(told.at, now)} ago"
+
+
+def _since(at: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - at).total_seconds()))
+    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= size), ("s", 1))
+    return f"{seconds // size} {unit}"
+
+
+def held_words(alert: AlertRecord, holds: Holds) -> str:
     """What keeps people from hearing of it, most lasting first."""
     words = [f"acked by {alert.acked_by}"] if alert.acked_by else []
-    if holds is not None:
-        words += [f"silenced by {holds.silence}"] if holds.silence else []
-        words += [f"maintenance {holds.maintenance}"] if holds.maintenance else []
-        words += [f"inhibited by {holds.inhibitor}"] if holds.inhibitor else []
+    words += [f"silenced by {holds.silence}"] if holds.silence else []
+    words += [f"maintenance {holds.maintenance}"] if holds.maintenance else []
+    words += [f"inhibited by {holds.inhibitor}"] if holds.inhibitor else []
     words += ["flapping"] if alert.flapping else []
     return ", ".join(words)
 
@@ -89,8 +120,8 @@ def event_table(events: Sequence[AlertEventRecord]) -> Table:
     return table
 
 
-def alert_item(alert: AlertRecord, holds: Holds | None) -> dict[str, Any]:
-    held = holds or Holds()
+def alert_item(alert: AlertRecord, heard: Heard) -> dict[str, Any]:
+    held = heard.holds
     return {
         "id": alert.id,
         "fingerprint": alert.fingerprint,
@@ -106,6 +137,10 @@ def alert_item(alert: AlertRecord, holds: Holds | None) -> dict[str, Any]:
         "silenced_by": held.silence,
         "maintenance": held.maintenance,
         "inhibited_by": held.inhibitor,
+        "notices": [
+            {"channel": told.channel, "type": told.type, "status": told.status.value, "at": iso(told.at)}
+            for told in heard.told
+        ],
         "note": alert.note,
         "finding": dict(alert.finding),
         "opened_at": iso(alert.opened_at),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
 from monitor.drift.rule import Verdict
 from monitor.verdict import (
     CauseWeight,

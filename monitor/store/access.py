@@ -12,13 +12,16 @@ from sqlalchemy.orm import Session
 
 from monitor.errors import UsageError
 from monitor.store.ids import new_id
-from monitor.store.keyset import Page, Position, Window, page_of, windowed
+from monitor.store.keyset import Page, Window, read_page
 from monitor.store.session import Sessions
 from monitor.store.tables import ApiToken, AuditEntry, User, UserSession
 from monitor.store.vocabulary import Role
 
 # A token's last use is written no more often, so that reading through the API does not write all the time.
 USE_NOTED_EVERY = timedelta(minutes=1)
+
+TOKEN_SORTS = {"created_at": ApiToken.created_at, "name": ApiToken.name}
+AUDIT_SORTS = {"at": AuditEntry.at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,8 @@ def create_token(session: Session, token: NewToken, at: datetime) -> TokenRecord
 
 
 def tokens(session: Session, window: Window) -> Page[TokenRecord]:
-    rows = session.scalars(windowed(select(ApiToken), ApiToken.created_at, ApiToken.id, window)).all()
-    return page_of([_token_record(row) for row in rows], window, lambda found: Position(found.created_at, found.id))
+    page = read_page(session, select(ApiToken), TOKEN_SORTS, ApiToken.id, window)
+    return page.of(map(_token_record, page.items))
 
 
 def token(session: Session, token_id: str) -> TokenRecord | None:
@@ -173,9 +176,8 @@ def audit(session: Session, actor: str, action: str, what: str, detail: Mapping[
 
 
 def audit_entries(session: Session, window: Window) -> Page[AuditRecord]:
-    rows = session.scalars(windowed(select(AuditEntry), AuditEntry.at, AuditEntry.id, window)).all()
-    records = [AuditRecord(row.id, row.at, row.actor, row.action, row.object, row.detail) for row in rows]
-    return page_of(records, window, lambda found: Position(found.at, found.id))
+    page = read_page(session, select(AuditEntry), AUDIT_SORTS, AuditEntry.id, window)
+    return page.of(AuditRecord(row.id, row.at, row.actor, row.action, row.object, row.detail) for row in page.items)
 
 
 class Access:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session, aliased
 
 from monitor.store.baselines import members
@@ -16,7 +16,6 @@ from monitor.store.browse_records import (
     CheckFilter,
     EndpointFilter,
     EndpointOverview,
-    ModelRecord,
     RunFilter,
     SampleRecord,
     Standing,
@@ -25,7 +24,7 @@ from monitor.store.browse_records import (
 from monitor.store.endpoints import endpoint_records
 from monitor.store.entries import CheckEntry
 from monitor.store.evidence import evidence_of
-from monitor.store.keyset import Page, Position, Window, page_of, windowed
+from monitor.store.keyset import Page, Window, read_page
 from monitor.store.pages import pages
 from monitor.store.queue_reading import entries
 from monitor.store.records import BaselineRecord, CheckRun, RunRecord
@@ -45,14 +44,26 @@ from monitor.store.tables import (
 from monitor.store.tables import Sample as SampleRow
 from monitor.store.vocabulary import AlertState, BaselineStatus
 
+ENDPOINT_SORTS = {"created_at": Endpoint.created_at, "provider": Provider.slug, "model": Model.slug}
+CHECK_SORTS = {"queued_at": EndpointCheck.queued_at, "slot_at": EndpointCheck.slot_at}
+RUN_SORTS = {"started_at": Run.started_at, "n_bad": Run.n_bad, "n_err": Run.n_err}
+# What was never measured comes before the fastest.
+SAMPLE_SORTS = {"id": SampleRow.id, "total_ms": func.coalesce(SampleRow.total_ms, -1.0)}
+CHANGE_SORTS = {"at": ChangeEvent.at}
+BASELINE_SORTS = {"created_at": Baseline.created_at}
+
 
 def endpoints(session: Session, wanted: EndpointFilter, window: Window) -> Page[EndpointOverview]:
-    """The newest first."""
-    query = _of_provider_and_model(select(Endpoint.id, Endpoint.created_at), wanted.provider, wanted.model)
-    rows = session.execute(windowed(query, Endpoint.created_at, Endpoint.id, window)).all()
-    page = page_of([(row[0], row[1]) for row in rows], window, lambda row: Position(row[1], row[0]))
-    found = overviews(session, [endpoint_id for endpoint_id, _ in page.items])
-    return Page(tuple(found), page.next)
+    """The newest first, unless the window says otherwise; so are the other lists."""
+    query = (
+        select(Endpoint.id)
+        .join(Provider, Provider.id == Endpoint.provider_id)
+        .join(Model, Model.id == Endpoint.model_id)
+        .where(*_labelled(wanted.labels))
+    )
+    query = _where(query, (Provider.slug, wanted.provider), (Model.slug, wanted.model))
+    page = read_page(session, query, ENDPOINT_SORTS, Endpoint.id, window)
+    return page.of(overviews(session, page.items))
 
 
 def overviews(session: Session, endpoint_ids: Sequence[str]) -> list[EndpointOverview]:
@@ -86,18 +97,8 @@ def _last_checks(session: Session, endpoint_ids: Sequence[str], *, judged: bool)
     return {found.endpoint_id: found for found in entries(session, ids).values()}
 
 
-def models(session: Session, window: Window) -> Page[ModelRecord]:
-    """By slug."""
-    rows = session.scalars(windowed(select(Model), Model.slug, Model.id, window)).all()
-    records = [ModelRecord(row.id, row.slug, row.created_at) for row in rows]
-    return page_of(records, window, lambda model: Position(model.slug, model.id))
-
-
 def checks(session: Session, wanted: CheckFilter, window: Window) -> Page[CheckEntry]:
-    query = select(EndpointCheck.id, EndpointCheck.queued_at)
-    if wanted.provider is not None or wanted.model is not None:
-        query = query.join(Endpoint, Endpoint.id == EndpointCheck.endpoint_id)
-        query = _of_provider_and_model(query, wanted.provider, wanted.model)
+    query = _of_endpoints(select(EndpointCheck.id), EndpointCheck.endpoint_id, wanted)
     query = _where(
         query,
         (EndpointCheck.endpoint_id, wanted.endpoint_id),
@@ -106,17 +107,13 @@ def checks(session: Session, wanted: CheckFilter, window: Window) -> Page[CheckE
         (EndpointCheck.trigger, wanted.trigger),
     )
     query = _between(query, EndpointCheck.queued_at, wanted.since, wanted.until)
-    rows = session.execute(windowed(query, EndpointCheck.queued_at, EndpointCheck.id, window)).all()
-    page = page_of([(row[0], row[1]) for row in rows], window, lambda row: Position(row[1], row[0]))
-    found = entries(session, [check_id for check_id, _ in page.items])
-    return Page(tuple(found[check_id] for check_id, _ in page.items), page.next)
+    page = read_page(session, query, CHECK_SORTS, EndpointCheck.id, window)
+    found = entries(session, page.items)
+    return page.of(found[check_id] for check_id in page.items)
 
 
 def runs(session: Session, wanted: RunFilter, window: Window) -> Page[RunRecord]:
-    query = select(Run.id, Run.started_at)
-    if wanted.provider is not None or wanted.model is not None:
-        query = query.join(Endpoint, Endpoint.id == Run.endpoint_id)
-        query = _of_provider_and_model(query, wanted.provider, wanted.model)
+    query = _of_endpoints(select(Run.id), Run.endpoint_id, wanted)
     query = _where(
         query,
         (Run.endpoint_id, wanted.endpoint_id),
@@ -125,10 +122,9 @@ def runs(session: Session, wanted: RunFilter, window: Window) -> Page[RunRecord]
         (Run.status, wanted.status),
     )
     query = _between(query, Run.started_at, wanted.since, wanted.until)
-    rows = session.execute(windowed(query, Run.started_at, Run.id, window)).all()
-    page = page_of([(row[0], row[1]) for row in rows], window, lambda row: Position(row[1], row[0]))
-    found = run_records(session, [run_id for run_id, _ in page.items])
-    return Page(tuple(found[run_id] for run_id, _ in page.items), page.next)
+    page = read_page(session, query, RUN_SORTS, Run.id, window)
+    found = run_records(session, page.items)
+    return page.of(found[run_id] for run_id in page.items)
 
 
 def run(session: Session, run_id: str) -> CheckRun | None:
@@ -143,26 +139,24 @@ def run(session: Session, run_id: str) -> CheckRun | None:
 
 
 def samples(session: Session, run_id: str, window: Window) -> Page[SampleRecord]:
-    """In the order in which they came."""
-    query = select(SampleRow).where(SampleRow.run_id == run_id)
-    rows = session.scalars(windowed(query, SampleRow.id, SampleRow.id, window)).all()
-    return page_of([sample_record(row) for row in rows], window, lambda sample: Position(sample.id, sample.id))
+    """Ascending: in the order in which they came."""
+    page = read_page(session, select(SampleRow).where(SampleRow.run_id == run_id), SAMPLE_SORTS, SampleRow.id, window)
+    return page.of(map(sample_record, page.items))
 
 
 def changes(session: Session, wanted: ChangeFilter, window: Window) -> Page[ChangeRecord]:
     query = _where(select(ChangeEvent), (ChangeEvent.endpoint_id, wanted.endpoint_id), (ChangeEvent.kind, wanted.kind))
     query = _between(query, ChangeEvent.at, wanted.since, wanted.until)
-    rows = session.scalars(windowed(query, ChangeEvent.at, ChangeEvent.id, window)).all()
-    records = [ChangeRecord(row.id, row.endpoint_id, row.kind, row.text, row.at) for row in rows]
-    return page_of(records, window, lambda change: Position(change.at, change.id))
+    page = read_page(session, query, CHANGE_SORTS, ChangeEvent.id, window)
+    return page.of(ChangeRecord(row.id, row.endpoint_id, row.kind, row.text, row.at) for row in page.items)
 
 
 def baselines(
     session: Session, endpoint_id: str | None, status: BaselineStatus | None, window: Window
 ) -> Page[BaselineRecord]:
     query = _where(select(Baseline), (Baseline.endpoint_id, endpoint_id), (Baseline.status, status))
-    rows = session.scalars(windowed(query, Baseline.created_at, Baseline.id, window)).all()
-    records = [
+    page = read_page(session, query, BASELINE_SORTS, Baseline.id, window)
+    return page.of(
         BaselineRecord(
             id=row.id,
             endpoint_id=row.endpoint_id,
@@ -175,18 +169,24 @@ def baselines(
             closed_at=row.closed_at,
             runs=members(session, row.id),
         )
-        for row in rows
-    ]
-    return page_of(records, window, lambda found: Position(found.created_at, found.id))
+        for row in page.items
+    )
 
 
-def _of_provider_and_model(query: Select[*tuple[Any, ...]], provider: str | None, model: str | None) -> Any:
-    """`query`, which knows the endpoint, for one provider and one model."""
-    if provider is not None:
-        query = query.join(Provider, Provider.id == Endpoint.provider_id).where(Provider.slug == provider)
-    if model is not None:
-        query = query.join(Model, Model.id == Endpoint.model_id).where(Model.slug == model)
+def _of_endpoints(query: Select[str], endpoint_id: Any, wanted: CheckFilter | RunFilter) -> Select[str]:
+    """`query` for the endpoints of one provider, one model, with some labels."""
+    if wanted.provider is None and wanted.model is None and not wanted.labels:
+        return query
+    query = query.join(Endpoint, Endpoint.id == endpoint_id).where(*_labelled(wanted.labels))
+    if wanted.provider is not None:
+        query = query.join(Provider, Provider.id == Endpoint.provider_id).where(Provider.slug == wanted.provider)
+    if wanted.model is not None:
+        query = query.join(Model, Model.id == Endpoint.model_id).where(Model.slug == wanted.model)
     return query
+
+
+def _labelled(labels: Mapping[str, str]) -> list[ColumnElement[bool]]:
+    return [Endpoint.labels[name].as_string() == value for name, value in labels.items()]
 
 
 def _where(query: Any, *wanted: tuple[Any, Any]) -> Any:
@@ -219,10 +219,6 @@ class Browse:
     def standing(self) -> Standing:
         with self._sessions.read() as session:
             return standing(session)
-
-    def models(self, window: Window) -> Page[ModelRecord]:
-        with self._sessions.read() as session:
-            return models(session, window)
 
     def checks(self, wanted: CheckFilter, window: Window) -> Page[CheckEntry]:
         with self._sessions.read() as session:

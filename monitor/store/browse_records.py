@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from monitor.drift.rule import Verdict
@@ -15,15 +16,16 @@ from probes.plan import Outcome, ProbeKind
 
 @dataclass(frozen=True, slots=True)
 class EndpointFilter:
-    """None stands for any."""
+    """None stands for any; every one of the labels has to be there with its value."""
 
     provider: str | None = None
     model: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFilter:
-    """None stands for any; `since` and `until` are about the time it was queued."""
+    """None stands for any; `since` and `until` are about the time it was queued; the labels are the endpoint's."""
 
     endpoint_id: str | None = None
     provider: str | None = None
@@ -33,11 +35,12 @@ class CheckFilter:
     trigger: Trigger | None = None
     since: datetime | None = None
     until: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """None stands for any; `since` and `until` are about its start."""
+    """None stands for any; `since` and `until` are about its start; the labels are the endpoint's."""
 
     endpoint_id: str | None = None
     check_id: str | None = None
@@ -47,6 +50,7 @@ class RunFilter:
     status: RunStatus | None = None
     since: datetime | None = None
     until: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +78,6 @@ class Standing:
 
     endpoints: tuple[EndpointOverview, ...]
     alerts: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
-    id: str
-    slug: str
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

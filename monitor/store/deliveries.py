@@ -7,6 +7,7 @@ from datetime import datetime
 
 from monitor.deliveries.attempt import Tried
 from monitor.deliveries.facts import AlertFacts
+from monitor.deliveries.formats import Body
 from monitor.deliveries.notice import Notice, NoticeType, Reason
 from monitor.deliveries.retry import Step
 from monitor.deliveries.routes import Target
@@ -20,6 +21,7 @@ from monitor.store import (
     outbox,
 )
 from monitor.store.delivery_again import Write
+from monitor.store.delivery_lines import entry_of
 from monitor.store.delivery_records import (
     AlertStep,
     AttemptRecord,
@@ -28,11 +30,12 @@ from monitor.store.delivery_records import (
     DeliveryEntry,
     EventStep,
     GroupId,
+    Told,
 )
 from monitor.store.keyset import Page, Window
 from monitor.store.notify_groups import Choose
 from monitor.store.session import Sessions
-from monitor.store.tables import AlertEvent, ServiceEvent
+from monitor.store.tables import AlertEvent, Delivery, ServiceEvent
 from monitor.store.vocabulary import DeliveryStatus
 
 # A group's decision in the form of a message, by why, which alerts and the group's labels; None: not to be sent.
@@ -133,6 +136,11 @@ class Deliveries:
         with self._sessions.read() as session:
             return delivery_lines.following(session, entry)
 
+    def try_channel(self, notice: Notice, body: Body, at: datetime) -> DeliveryEntry:
+        """Enter a test message, in place of one that still waits, and switch its channel on."""
+        with self._sessions.write() as session:
+            return entry_of(session.get_one(Delivery, delivery_again.try_channel(session, notice, body, at)))
+
     def redeliver(self, ids: Collection[str], at: datetime) -> list[str]:
         """Raises NotFoundError for an id that is not there."""
         with self._sessions.write() as session:
@@ -162,6 +170,11 @@ class Deliveries:
     def attempts(self, delivery_id: str) -> list[AttemptRecord]:
         with self._sessions.read() as session:
             return delivery_reading.attempts_of(session, delivery_id)
+
+    def told(self, alert_ids: Sequence[str]) -> dict[str, tuple[Told, ...]]:
+        """Of each alert the latest message to every channel that was sent one, or is to be."""
+        with self._sessions.read() as session:
+            return delivery_reading.told(session, alert_ids)
 
     def channels(self) -> list[ChannelState]:
         with self._sessions.read() as session:

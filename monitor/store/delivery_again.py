@@ -71,6 +71,18 @@ def fold(session: Session, channel: str, group_key: str, write: Write, at: datet
     return summary
 
 
+def try_channel(session: Session, notice: Notice, body: Body, at: datetime) -> str:
+    """Enter a test message, in place of one that still waits, and switch its channel on: somebody wants to know whether
+    it works now. Its id."""
+    channel_health.lock(session, [notice.channel])
+    waiting = select(Delivery.id).where(
+        Delivery.channel == notice.channel, Delivery.group_key == notice.group_key, OPEN
+    )
+    cancel(session, session.scalars(waiting).all(), "another test message was asked for", at)
+    channel_health.open_again(session, [notice.channel])
+    return add(session, notice, body, at)
+
+
 def redeliver(session: Session, ids: Collection[str], at: datetime) -> list[str]:
     """Send again, from the first try on, under the same ids, and switch their channels on. Those that wait now; one
     that is being sent at the moment is left alone."""

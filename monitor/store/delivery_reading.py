@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, func, select, true
+from sqlalchemy.orm import Session, defer
 
 from monitor.store.delivery_lines import OPEN, entry_of
-from monitor.store.delivery_records import AttemptRecord, DeliveryEntry
-from monitor.store.keyset import Page, Position, Window, page_of, windowed
+from monitor.store.delivery_records import AttemptRecord, DeliveryEntry, Told
+from monitor.store.keyset import Page, Window, read_page
+from monitor.store.pages import pages
 from monitor.store.tables import Delivery, DeliveryAttempt
 from monitor.store.vocabulary import DeliveryStatus
+
+DELIVERY_SORTS = {"created_at": Delivery.created_at, "channel": Delivery.channel}
 
 
 def find(session: Session, delivery_id: str) -> DeliveryEntry | None:
@@ -28,8 +33,8 @@ def entries(
         query = query.where(Delivery.channel == channel)
     if status is not None:
         query = query.where(Delivery.status == status)
-    rows = session.scalars(windowed(query, Delivery.created_at, Delivery.id, window)).all()
-    return page_of([entry_of(row) for row in rows], window, lambda entry: Position(entry.created_at, entry.id))
+    page = read_page(session, query, DELIVERY_SORTS, Delivery.id, window)
+    return page.of(map(entry_of, page.items))
 
 
 def attempts_of(session: Session, delivery_id: str) -> list[AttemptRecord]:
@@ -39,6 +44,30 @@ def attempts_of(session: Session, delivery_id: str) -> list[AttemptRecord]:
         AttemptRecord(row.at, row.http_status, row.error, row.milliseconds, row.response)
         for row in session.scalars(query)
     ]
+
+
+def told(session: Session, alert_ids: Sequence[str]) -> dict[str, tuple[Told, ...]]:
+    """Of each alert the latest message to every channel that was sent one, or is to be."""
+    found: dict[str, dict[str, Told]] = {alert_id: {} for alert_id in alert_ids}
+    about = _about(session.get_bind().dialect.name)
+    for some in pages(alert_ids):
+        query = (
+            select(about.c.value, Delivery)
+            .join(about, true())
+            .where(about.c.value.in_(some), Delivery.status != DeliveryStatus.CANCELLED)
+            .options(defer(Delivery.body))
+            .order_by(Delivery.created_at, Delivery.id)
+        )
+        for alert_id, row in session.execute(query):
+            found[alert_id][row.channel] = Told(row.channel, row.type, row.status, row.finished_at or row.created_at)
+    return {alert_id: tuple(latest[channel] for channel in sorted(latest)) for alert_id, latest in found.items()}
+
+
+def _about(dialect: str) -> Any:
+    """The alerts that a delivery names, one a row."""
+    if dialect == "postgresql":
+        return func.json_array_elements_text(Delivery.alert_ids).table_valued("value").render_derived()
+    return func.json_each(Delivery.alert_ids).table_valued("value")
 
 
 def pending(session: Session) -> dict[str, int]:

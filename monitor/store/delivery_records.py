@@ -71,6 +71,17 @@ class ClaimedDelivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What became of the latest message about an alert to one channel; `at` is when it was taken or given up, or made
+    where it still waits."""
+
+    channel: str
+    type: str
+    status: DeliveryStatus
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptRecord:
     at: datetime
     http_status: int | None

@@ -16,13 +16,15 @@ from monitor.store.ids import new_id
 from monitor.store.once import insert_once
 from monitor.store.pages import pages
 from monitor.store.records import EndpointIdentity, EndpointRecord, ReferenceIdentity
+from monitor.store.renames import rename_recorded
 from monitor.store.tables import Endpoint, Model, Provider, Reference
 from monitor.store.text import json_digest
-from monitor.store.vocabulary import ChangeKind
+from monitor.store.vocabulary import ChangeKind, ConfigKind
 
 
 def ensure_endpoint(session: Session, identity: EndpointIdentity, at: datetime) -> EndpointRecord:
-    """The endpoint of this identity, made if it is new; base URL and labels are brought up to date."""
+    """The endpoint of this identity, made if it is new; names, base URL and labels are brought up to date."""
+    _bring_names_up_to_date(session, identity)
     provider = _ensure_provider(session, identity, at)
     insert_once(session, Model, id=new_id("mdl", at), slug=identity.model_slug, created_at=at)
     model_id = session.scalars(select(Model.id).where(Model.slug == identity.model_slug)).one()
@@ -61,6 +63,13 @@ def ensure_endpoint(session: Session, identity: EndpointIdentity, at: datetime) 
         provider.base_url = identity.base_url
     session.flush()
     return find_endpoint(session, endpoint.id)
+
+
+def _bring_names_up_to_date(session: Session, identity: EndpointIdentity) -> None:
+    if identity.provider_was is not None:
+        rename_recorded(session, ConfigKind.PROVIDER, identity.provider_was, identity.provider_slug)
+    if identity.model_was is not None:
+        rename_recorded(session, ConfigKind.MODEL, identity.model_was, identity.model_slug)
 
 
 def _ensure_provider(session: Session, identity: EndpointIdentity, at: datetime) -> Provider:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, String, cast, func, select
 from sqlalchemy.orm import Session
 
+from monitor.drift.rule import Verdict
 from monitor.store.alert_records import AlertRecord, alert_record
-from monitor.store.browse import overviews
-from monitor.store.browse_records import EndpointOverview
 from monitor.store.channel_health import DEGRADED, states
 from monitor.store.delivery_lines import entry_of
 from monitor.store.delivery_records import ChannelState, DeliveryEntry
+from monitor.store.endpoints import find_endpoints
 from monitor.store.evidence import evidence_of
 from monitor.store.pages import pages
-from monitor.store.records import CheckRun, EvidenceRecord
+from monitor.store.records import CheckRun, EndpointRecord, EvidenceRecord
 from monitor.store.runs import run_records
 from monitor.store.session import Sessions
-from monitor.store.tables import Alert, Delivery, Endpoint, MetricRollup, Run, ServiceEvent
-from monitor.store.vocabulary import AlertState, Bucket
+from monitor.store.tables import Alert, Delivery, Endpoint, EndpointCheck, MetricRollup, Run, ServiceEvent
+from monitor.store.vocabulary import AlertState, Bucket, RunStatus
 
 # Notices of an alert that goes on for weeks are repeated each day.
 _MOST_NOTICES = 100
@@ -39,12 +40,30 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
-    """`evidence` is of each endpoint's last judged check, `days` are by endpoint and metric, `alerts` all open ones."""
+class CheckGlance:
+    """What of a check decides how its endpoint stands."""
 
-    endpoints: tuple[EndpointOverview, ...]
-    evidence: Mapping[str, tuple[EvidenceRecord, ...]]
-    days: Mapping[tuple[str, str], tuple[Day, ...]]
+    id: str
+    status: RunStatus
+    verdict: Verdict | None
+    enrolled: bool
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointGlance:
+    """`latest` is the last check that was entered, `judged` the last one with a verdict."""
+
+    endpoint: EndpointRecord
+    latest: CheckGlance | None
+    judged: CheckGlance | None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Every endpoint, the oldest first, and all open alerts."""
+
+    endpoints: tuple[EndpointGlance, ...]
     alerts: tuple[AlertRecord, ...]
 
 
@@ -65,41 +84,68 @@ class Upkeep:
     notices: tuple[ServiceNotice, ...]
 
 
-def board(session: Session, metrics: Sequence[str], since: datetime) -> Board:
-    ids = session.scalars(select(Endpoint.id).order_by(Endpoint.created_at, Endpoint.id)).all()
-    endpoints = tuple(overviews(session, ids))
-    judged = [each.judged.id for each in endpoints if each.judged is not None]
-    found = {key: values for some in pages(ids) for key, values in days(session, some, metrics, since).items()}
-    return Board(endpoints, check_evidence(session, judged), found, open_alerts(session))
+def board(session: Session) -> Board:
+    records = find_endpoints(session, provider=None, model=None)
+    latest, judged = _last_check(), _last_check(EndpointCheck.verdict.is_not(None))
+    last = {row[0]: (row[1], row[2]) for row in session.execute(select(Endpoint.id, latest, judged))}
+    checks = _check_glances(session, [each for ids in last.values() for each in ids if each is not None])
+    glances = (EndpointGlance(each, *(checks.get(one) for one in last.get(each.id, (None, None)))) for each in records)
+    return Board(tuple(glances), open_alerts(session))
+
+
+def _last_check(*conditions: ColumnElement[bool]) -> ScalarSelect[str]:
+    """The id of an endpoint's last check: one look into an index, however long its past is."""
+    return (
+        select(EndpointCheck.id)
+        .where(EndpointCheck.endpoint_id == Endpoint.id, *conditions)
+        .order_by(EndpointCheck.queued_at.desc(), EndpointCheck.id.desc())
+        .limit(1)
+        .correlate(Endpoint)
+        .scalar_subquery()
+    )
+
+
+def _check_glances(session: Session, check_ids: Sequence[str]) -> dict[str | None, CheckGlance]:
+    columns = [getattr(EndpointCheck, field.name) for field in fields(CheckGlance)]
+    return {
+        row[0]: CheckGlance(*row)
+        for some in pages(list(dict.fromkeys(check_ids)))
+        for row in session.execute(select(*columns).where(EndpointCheck.id.in_(some)))
+    }
 
 
 def check_evidence(session: Session, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
     """Everything that was found by each of the checks, by its id."""
     found: defaultdict[str, tuple[EvidenceRecord, ...]] = defaultdict(tuple)
-    for part in _runs_of(session, check_ids):
-        found[part.run.check_id] += part.evidence
+    for some in pages(check_ids):
+        query = select(Run.id, Run.check_id).where(Run.check_id.in_(some)).order_by(Run.started_at, Run.id)
+        runs = [(row[0], row[1]) for row in session.execute(query)]
+        evidence = evidence_of(session, [run_id for run_id, _ in runs])
+        for run_id, check_id in runs:
+            found[check_id] += evidence[run_id]
     return dict(found)
 
 
-def days(
-    session: Session, endpoint_ids: Sequence[str], metrics: Sequence[str], since: datetime
-) -> dict[tuple[str, str], tuple[Day, ...]]:
-    """The days of these metrics from `since` on, by endpoint and metric, in order."""
-    rows = session.scalars(
-        select(MetricRollup)
-        .where(
-            MetricRollup.endpoint_id.in_(endpoint_ids),
-            MetricRollup.metric.in_(metrics),
-            MetricRollup.bucket == Bucket.DAY,
-            MetricRollup.start >= since,
-        )
-        .order_by(MetricRollup.start)
+def days(session: Session, metrics: Mapping[str, str], since: datetime) -> dict[str, tuple[Day, ...]]:
+    """The days from `since` on of one metric of each endpoint, in order; `metrics` and the answer are by endpoint."""
+    endpoints: defaultdict[str, list[str]] = defaultdict(list)
+    for endpoint_id, metric in metrics.items():
+        endpoints[metric].append(endpoint_id)
+    found: defaultdict[str, list[Day]] = defaultdict(list)
+    for metric, ids in endpoints.items():
+        for some in pages(ids):
+            for endpoint_id, start, total, points, least, most in session.execute(_days_of(some, metric, since)):
+                found[endpoint_id].append(Day(start, total / points, least, most))
+    return {endpoint_id: tuple(values) for endpoint_id, values in found.items()}
+
+
+def _days_of(endpoint_ids: Sequence[str], metric: str, since: datetime) -> Select[*tuple[Any, ...]]:
+    row = MetricRollup
+    return (
+        select(row.endpoint_id, row.start, row.total, row.points, row.least, row.most)
+        .where(row.endpoint_id.in_(endpoint_ids), row.metric == metric, row.bucket == Bucket.DAY, row.start >= since)
+        .order_by(row.start)
     )
-    found: defaultdict[tuple[str, str], list[Day]] = defaultdict(list)
-    for row in rows:
-        day = Day(row.start, row.total / row.points, row.least, row.most)
-        found[row.endpoint_id, row.metric].append(day)
-    return {key: tuple(values) for key, values in found.items()}
 
 
 def open_alerts(session: Session) -> tuple[AlertRecord, ...]:
@@ -114,12 +160,9 @@ def told_alerts(session: Session) -> int:
 
 
 def checks_evidence(session: Session, check_ids: Sequence[str], metric: str) -> list[CheckRun]:
-    """The runs of these checks that were judged on `metric`, each with that finding alone, the first one first."""
-    judged = [
-        CheckRun(part.run, tuple(found for found in part.evidence if found.metric == metric), None)
-        for part in _runs_of(session, check_ids)
-    ]
-    return sorted((part for part in judged if part.evidence), key=lambda part: (part.run.started_at, part.run.id))
+    """The runs of these checks that were judged on `metric`, with everything they found, the first one first."""
+    judged = (part for part in _runs_of(session, check_ids) if any(found.metric == metric for found in part.evidence))
+    return sorted(judged, key=lambda part: (part.run.started_at, part.run.id))
 
 
 def notices_of(session: Session, alert_id: str, since: datetime) -> list[DeliveryEntry]:
@@ -160,13 +203,17 @@ class PageQueries:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def board(self, metrics: Sequence[str], since: datetime) -> Board:
+    def board(self) -> Board:
         with self._sessions.read() as session:
-            return board(session, metrics, since)
+            return board(session)
 
-    def check_evidence(self, check_id: str) -> tuple[EvidenceRecord, ...]:
+    def check_evidence(self, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
         with self._sessions.read() as session:
-            return check_evidence(session, [check_id]).get(check_id, ())
+            return check_evidence(session, check_ids)
+
+    def days(self, metrics: Mapping[str, str], since: datetime) -> dict[str, tuple[Day, ...]]:
+        with self._sessions.read() as session:
+            return days(session, metrics, since)
 
     def open_alerts(self) -> tuple[AlertRecord, ...]:
         with self._sessions.read() as session:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import Cause
-from monitor.drift.observation import Observation
+from monitor.drift.cause import Cause
+from monitor.drift.interval import Interval
 from monitor.drift.rule import Verdict
 from monitor.store.bodies import Exchange
 from monitor.store.vocabulary import BaselineRole, BaselineStatus, RunStatus, Trigger
 from probes.plan import Outcome, ProbeKind
 
+if TYPE_CHECKING:
+    from monitor.drift.observation import Observation
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointIdentity:
-    """What makes an endpoint the same one tomorrow: provider, model, served name, routing. The rest may change."""
+    """What makes an endpoint the same one tomorrow: provider, model, served name, routing. The rest may change.
+
+    `provider_was` and `model_was` are the slugs that these had before, of which theirs is the history.
+    """
 
     provider_slug: str
     base_url: str
@@ -26,6 +31,8 @@ class EndpointIdentity:
     served_name: str
     routing: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
+    provider_was: str | None = None
+    model_was: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

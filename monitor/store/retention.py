@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Select, delete, select
+from pydantic import ValidationError
+from sqlalchemy import Select, delete, exists, select
 from sqlalchemy.orm import Session
 
+from monitor.config.service import Retention as Kept
 from monitor.store.beats import forget
 from monitor.store.pages import pages
 from monitor.store.session import Sessions
-from monitor.store.tables import MetricPoint, MetricRollup, Sample, SampleBody, ServiceEvent
-from monitor.store.vocabulary import Bucket
+from monitor.store.tables import ConfigObject, MetricPoint, MetricRollup, Sample, SampleBody, ServiceEvent
+from monitor.store.vocabulary import Bucket, ConfigKind
 
 AT_ONCE = 5000
 
 Prune = Callable[[Session, datetime], int]
 
 
-def bodies(session: Session, before: datetime) -> int:
-    """Requests and answers of samples that came before then."""
+def bodies_kept(session: Session) -> timedelta | None:
+    """How long the stored configuration keeps requests and answers; None where none is stored, or none can be read."""
+    if not session.scalars(select(exists().select_from(ConfigObject))).one():
+        return None
+    stored = select(ConfigObject.body).where(ConfigObject.kind == ConfigKind.RETENTION, ConfigObject.enabled)
+    try:
+        return timedelta(seconds=Kept.model_validate(session.scalars(stored).one_or_none() or {}).bodies)
+    except ValidationError:
+        # Whoever reads the configuration says so; what is not understood is no reason to delete.
+        return None
+
+
+def old_bodies(session: Session, before: datetime) -> list[int]:
+    """Some of the requests and answers of samples that came before then, by the ids of their samples."""
     oldest = (
         select(SampleBody.sample_id, Sample.created_at)
         .join(Sample, Sample.id == SampleBody.sample_id)
         .order_by(SampleBody.sample_id)
     )
-    ids = _older(session, oldest, before)
+    return _older(session, oldest, before)
+
+
+def bodies(session: Session, before: datetime) -> int:
+    """Requests and answers of samples that came before then."""
+    ids = old_bodies(session, before)
     for some in pages(ids):
         session.execute(delete(SampleBody).where(SampleBody.sample_id.in_(some)))
     return len(ids)

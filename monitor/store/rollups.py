@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import case
+from sqlalchemy import LargeBinary, case, cast
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from monitor.store.quantiles import packed
 from monitor.store.records import MetricPoint
 from monitor.store.tables import MetricRollup
 from monitor.store.vocabulary import Bucket
@@ -50,6 +51,7 @@ def _values(point: MetricPoint) -> dict[str, Any]:
         "total_squares": point.value * point.value,
         "least": point.value,
         "most": point.value,
+        "point_values": packed(point.value),
     }
 
 
@@ -65,4 +67,6 @@ def _upsert(dialect: str) -> Any:
         "most": case((given.most > MetricRollup.most, given.most), else_=MetricRollup.most),
     }
     sums = {name: getattr(MetricRollup, name) + given[name] for name in _SUMS}
-    return new.on_conflict_do_update(index_elements=_KEY, set_={**sums, **extremes})
+    # SQLite joins bytes as it should, but calls the result text. What is not known (null) stays so.
+    joined = {"point_values": cast(MetricRollup.point_values.concat(given.point_values), LargeBinary)}
+    return new.on_conflict_do_update(index_elements=_KEY, set_={**sums, **extremes, **joined})

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import func, null, select
+from sqlalchemy.orm import Session, defer
 
-from monitor.drift.bootstrap import Interval
+from monitor.drift.interval import Interval
+from monitor.drift.student import t_quantile
+from monitor.store.quantiles import Agg, quantile
 from monitor.store.rollups import WIDTHS, bucket_start
 from monitor.store.session import Sessions
 from monitor.store.tables import MetricPoint, MetricRollup
@@ -33,8 +35,8 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """`value` is the mean of `points` points that were made from `n` samples; `interval` is the point's own where it is
-    one, and the 95 % interval of the mean where there are several."""
+    """`value` is the mean, or another figure, of `points` points that were made from `n` samples; `interval` is the
+    point's own where it is one, and the 95 % interval of the mean where there are several; None for another figure."""
 
     at: datetime
     value: float
@@ -66,7 +68,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Points added up, as a rollup holds them."""
+    """Points added up, as a rollup holds them; `values` are read for quantiles alone."""
 
     at: datetime
     n: int
@@ -75,6 +77,13 @@ class Sums:
     total_squares: float
     least: float
     most: float
+    values: bytes | None = None
+
+    def quantile_point(self, agg: Agg) -> SeriesPoint | None:
+        """None where the values were never kept."""
+        if self.values is None:
+            return None
+        return SeriesPoint(self.at, quantile(self.values, agg), self.n, self.points, None, self.least, self.most)
 
     def point(self) -> SeriesPoint:
         mean = self.total / self.points
@@ -84,11 +93,9 @@ class Sums:
         """Student's t over the points; None for a single one."""
         if self.points < 2:
             return None
-        from scipy.special import stdtrit  # a tenth of what a web process weighs, and only charts ask for it
-
         # Rounding may leave a tiny negative number where all points are equal.
         variance = max(0.0, self.total_squares - self.total * mean) / (self.points - 1)
-        half = float(stdtrit(self.points - 1, (1 + LEVEL) / 2)) * math.sqrt(variance / self.points)
+        half = t_quantile((1 + LEVEL) / 2, self.points - 1) * math.sqrt(variance / self.points)
         return Interval(mean - half, mean + half, LEVEL)
 
 
@@ -102,20 +109,28 @@ def added(sums: Sequence[Sums], at: datetime) -> Sums:
         math.fsum(each.total_squares for each in sums),
         min(each.least for each in sums),
         max(each.most for each in sums),
+        _joined([each.values for each in sums]),
     )
 
 
-def series(session: Session, endpoint_id: str, metric: str, span: Span, step: Step) -> SeriesRecord:
+def _joined(values: Sequence[bytes | None]) -> bytes | None:
+    known = [each for each in values if each is not None]
+    return b"".join(known) if len(known) == len(values) else None
+
+
+def series(
+    session: Session, endpoint_id: str, metric: str, span: Span, step: Step, agg: Agg = Agg.MEAN
+) -> SeriesRecord:
     """The metric's history at `step`; at the next coarser one where that gives more than MOST_POINTS."""
     if step in (Step.AUTO, Step.RAW) and _count_raw(session, endpoint_id, metric, span) <= MOST_POINTS:
         return SeriesRecord(Step.RAW, None, False, _raw(session, endpoint_id, metric, span))
     if step is not Step.DAY:
-        hours = _rollups(session, endpoint_id, metric, span, Bucket.HOUR)
+        hours = _rollups(session, endpoint_id, metric, span, Bucket.HOUR, agg)
         if len(hours) <= MOST_POINTS:
-            return SeriesRecord(Step.HOUR, WIDTHS[Bucket.HOUR], step is not Step.HOUR, _points(hours))
-    days = _rollups(session, endpoint_id, metric, span, Bucket.DAY)
+            return SeriesRecord(Step.HOUR, WIDTHS[Bucket.HOUR], step is not Step.HOUR, _points(hours, agg))
+    days = _rollups(session, endpoint_id, metric, span, Bucket.DAY, agg)
     merged, width = _merged_days(days)
-    return SeriesRecord(Step.DAY, width, step is not Step.DAY or len(merged) < len(days), _points(merged))
+    return SeriesRecord(Step.DAY, width, step is not Step.DAY or len(merged) < len(days), _points(merged, agg))
 
 
 def _count_raw(session: Session, endpoint_id: str, metric: str, span: Span) -> int:
@@ -152,9 +167,12 @@ def _own_interval(row: MetricPoint) -> Interval | None:
     return Interval(row.ci_low, row.ci_high, row.ci_level)
 
 
-def _rollups(session: Session, endpoint_id: str, metric: str, span: Span, bucket: Bucket) -> list[Sums]:
-    rows = session.scalars(
-        select(MetricRollup)
+def _rollups(
+    session: Session, endpoint_id: str, metric: str, span: Span, bucket: Bucket, agg: Agg = Agg.MEAN
+) -> list[Sums]:
+    rows = session.execute(
+        select(MetricRollup, null() if agg is Agg.MEAN else MetricRollup.point_values)
+        .options(defer(MetricRollup.point_values))
         .where(
             MetricRollup.endpoint_id == endpoint_id,
             MetricRollup.metric == metric,
@@ -164,11 +182,13 @@ def _rollups(session: Session, endpoint_id: str, metric: str, span: Span, bucket
         )
         .order_by(MetricRollup.start)
     )
-    return [Sums(r.start, r.n, r.points, r.total, r.total_squares, r.least, r.most) for r in rows]
+    return [Sums(r.start, r.n, r.points, r.total, r.total_squares, r.least, r.most, values) for r, values in rows]
 
 
-def _points(sums: Sequence[Sums]) -> tuple[SeriesPoint, ...]:
-    return tuple(each.point() for each in sums)
+def _points(sums: Sequence[Sums], agg: Agg) -> tuple[SeriesPoint, ...]:
+    if agg is Agg.MEAN:
+        return tuple(each.point() for each in sums)
+    return tuple(point for each in sums if (point := each.quantile_point(agg)) is not None)
 
 
 def _merged_days(days: list[Sums]) -> tuple[list[Sums], timedelta]:
@@ -202,9 +222,11 @@ class Series:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def series(self, endpoint_id: str, metric: str, span: Span, step: Step = Step.AUTO) -> SeriesRecord:
+    def series(
+        self, endpoint_id: str, metric: str, span: Span, step: Step = Step.AUTO, agg: Agg = Agg.MEAN
+    ) -> SeriesRecord:
         with self._sessions.read() as session:
-            return series(session, endpoint_id, metric, span, step)
+            return series(session, endpoint_id, metric, span, step, agg)
 
     def totals(self, endpoint_ids: Sequence[str], metric: str, span: Span) -> dict[str, Sums | None]:
         with self._sessions.read() as session:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from monitor.errors import NotFoundError, PreconditionFailedError, UsageError
 from monitor.store.alert_records import SilenceRecord, silence_record
 from monitor.store.ids import new_id
-from monitor.store.keyset import Page, Position, Window, page_of, windowed
+from monitor.store.keyset import Page, Window, read_page
 from monitor.store.tables import Silence
 
 
@@ -53,13 +53,16 @@ def find_silence(session: Session, silence_id: str) -> SilenceRecord:
     return silence_record(row)
 
 
+SILENCE_SORTS = {"starts_at": Silence.starts_at, "created_at": Silence.created_at}
+
+
 def page_silences(session: Session, window: Window, *, not_over_at: datetime | None) -> Page[SilenceRecord]:
     """Silences, those that begin last first; with `not_over_at` only those that hold then or will."""
     query = select(Silence)
     if not_over_at is not None:
         query = query.where(Silence.ends_at > not_over_at)
-    rows = session.scalars(windowed(query, Silence.starts_at, Silence.id, window)).all()
-    return page_of([silence_record(row) for row in rows], window, lambda one: Position(one.starts_at, one.id))
+    page = read_page(session, query, SILENCE_SORTS, Silence.id, window)
+    return page.of(map(silence_record, page.items))
 
 
 def active_silences(session: Session, at: datetime) -> Sequence[SilenceRecord]:

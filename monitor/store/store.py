@@ -12,7 +12,7 @@ from typing import Any, Self
 from sqlalchemy.orm import Session
 
 from monitor.errors import UsageError
-from monitor.store import baselines, endpoints, history, queue, queue_sweep, runs, samples, schema
+from monitor.store import baselines, endpoints, history, queue, queue_sweep, retention, runs, samples, schema
 from monitor.store.alert_steps import accept_change
 from monitor.store.bodies import Exchange
 from monitor.store.database import Database
@@ -48,20 +48,27 @@ class Store:
         self._sessions = sessions
 
     @classmethod
-    def open(cls, path_or_url: Path | str, *, at: datetime, abandoned_after: timedelta = ABANDONED_AFTER) -> Store:
+    def open(
+        cls,
+        path_or_url: Path | str,
+        *,
+        at: datetime,
+        abandoned_after: timedelta = ABANDONED_AFTER,
+        keep_bodies: timedelta | None = None,
+    ) -> Store:
         """Open a database: created whole if it is new or (on a server) empty, upgraded (after a backup) if it is an
         older SQLite file.
 
         Checks and runs that a dead process left running, or that began more than `abandoned_after` ago, are marked
-        failed ("abandoned"), but for those that the queue gives to another process; bodies past their time are
-        deleted. Raises SchemaVersionError for a newer schema, or an older one on a server, StorageError for anything
-        else that cannot be used.
+        failed ("abandoned"), but for those that the queue gives to another process. Bodies are deleted that are older
+        than the stored configuration keeps them, or than `keep_bodies` where none is stored. Raises SchemaVersionError
+        for a newer schema, or an older one on a server, StorageError for anything else that cannot be used.
         """
         database = Database.named(path_or_url)
         schema.prepare(database, at)
         store = cls(Sessions(database))
         try:
-            store._tidy(at, abandoned_after)
+            store._tidy(at, abandoned_after, keep_bodies)
         except BaseException:
             store.close()
             raise
@@ -83,18 +90,20 @@ class Store:
     ) -> None:
         self.close()
 
-    def _tidy(self, at: datetime, abandoned_after: timedelta) -> None:
+    def _tidy(self, at: datetime, abandoned_after: timedelta, keep_bodies: timedelta | None) -> None:
         """Look first: a database without anything to tidy needs no write lock."""
         with self._sessions.read() as session:
             checks = queue_sweep.abandoned(session, at, abandoned_after, is_gone)
             abandoned = runs.abandoned(session, at, abandoned_after, is_gone)
-            expired = samples.expired_bodies(session, at)
-        if not checks and not abandoned and not expired:
+            kept = retention.bodies_kept(session) or keep_bodies
+            old = kept is not None and bool(retention.old_bodies(session, at - kept))
+        if not checks and not abandoned and not old:
             return
         with self._sessions.write() as session:
             queue_sweep.fail_abandoned(session, checks, at)
             runs.fail_abandoned(session, abandoned, at)
-            samples.delete_bodies(session, expired)
+            if kept is not None:
+                retention.bodies(session, at - kept)
         self._sessions.give_back_space()
 
     def ensure_endpoint(self, identity: EndpointIdentity, *, at: datetime) -> EndpointRecord:

@@ -20,6 +20,7 @@ import migrations
 from monitor.errors import SchemaVersionError, UsageError
 from monitor.store import Enrol, Queue, RunResult, RunStatus, Store, Trigger
 from monitor.store.database import Database
+from monitor.store.quantiles import Agg
 from monitor.store.schema import CURRENT, exclusive, migration
 from monitor.store.series import Series, Span, Step
 from monitor.store.tables import Table
@@ -154,6 +155,25 @@ def test_the_points_of_earlier_runs_are_rolled_up_as_later_ones_are(database_url
         after = [Series(store.sessions).series(endpoint.id, "logprobs.shift", span, step) for step in Step]
     assert [len(found.points) for found in before] == [5, 5, 4, 2]
     assert after == before
+
+
+def test_rollups_get_the_values_of_their_points_unless_some_are_gone(database_url: str) -> None:
+    span = Span(later(-10_000), later(10_000))
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        for minutes in (-800, -30, 0, 25, 90):
+            finished_run(store, endpoint.id, later(minutes))
+        before = [Series(store.sessions).series(endpoint.id, "logprobs.shift", span, step, Agg.P95) for step in Step]
+    migrate(database_url, "0002")
+    with connect(database_url) as connection, connection.begin():
+        connection.execute(text("DELETE FROM metric_point WHERE id = (SELECT min(id) FROM metric_point)"))
+
+    migrate(database_url, "head")
+
+    with Store.open(database_url, at=AT) as store:
+        after = [Series(store.sessions).series(endpoint.id, "logprobs.shift", span, step, Agg.P95) for step in Step]
+    assert [len(found.points) for found in before] == [5, 5, 4, 2]
+    assert [found.points for found in after[2:]] == [before[2].points[1:], before[3].points[1:]]
 
 
 @POSTGRESQL

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from monitor.check.identity import identity_of
 from monitor.config import EndpointConfig, ReferenceConfig, load_config
 from monitor.errors import SecretError
 
@@ -55,6 +56,18 @@ def test_defaults_hold_where_a_provider_says_nothing(path: Path) -> None:
     assert (found.timeout, found.idle_timeout, found.max_concurrency, found.rpm) == (10.0, 5.0, 2, 30)
     assert (found.api, found.api_key, found.routing, found.prices) == ("openai_chat", None, None, None)
     assert (found.headers, found.extra_body, found.labels, found.allow_private) == ({}, {}, {}, False)
+
+
+def test_an_endpoint_knows_what_its_provider_and_model_were_called(path: Path) -> None:
+    path.write_text(
+        TEXT.replace("bare: {}", "bare: { renamed_from: naked }").replace(
+            "slug: rich", "slug: rich\n    renamed_from: poor"
+        )
+    )
+
+    found = identity_of(endpoint(path, "rich", "bare"))
+
+    assert (found.provider_was, found.model_was) == ("poor", "naked")
 
 
 def test_a_provider_overrides_the_defaults(path: Path) -> None:

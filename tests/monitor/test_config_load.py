@@ -132,7 +132,7 @@ def test_other_durations_are_refused(tmp_path: Path, written: str) -> None:
 # Each row: the line that is added to a good provider (line 6), the problem's key, and what is said of it.
 BAD_PROVIDER_LINES = [
     ("api_kye: ${env:X}", "providers[0].api_kye", "unknown key; did you mean 'api_key'?"),
-    ("every: 15m", "providers[0].every", "unknown key; known: slug, name, enabled, api, base_url, allow_private,"),
+    ("every: 15m", "providers[0].every", "unknown key; known: slug, renamed_from, name, enabled, api, base_url,"),
     ("api: openai_chta", "providers[0].api", "'openai_chta' is not known; must be 'openai_chat'"),
     ("api: 1", "providers[0].api", "1 is not known; must be 'openai_chat'"),
     ("api_key: sk-abcdefghijklmnop", "providers[0].api_key", "must be ${env:NAME} or ${file:PATH}"),
@@ -264,6 +264,25 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         f"{path}:10: providers[1].api_key: must be ${{env:NAME}} or ${{file:PATH}}: "
         "a key written into the file is refused",
         f"{path}:11: providers[1].models: must not be empty",
+    ]
+
+
+def test_an_old_name_is_one_that_is_gone_and_goes_to_one_entry(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        dedent("""\
+        version: 1
+        models: { kea: { renamed_from: kea }, owl: { renamed_from: finch }, jay: { renamed_from: finch } }
+        providers:
+          - { slug: acme, base_url: "https://a.test/v1", models: [ { model: kea, name: m } ] }
+          - { slug: bolt, renamed_from: acme, base_url: "https://b.test/v1", models: [ { model: kea, name: m } ] }
+        """),
+    )
+
+    assert [problem.located(path) for problem in inspect_config(path).problems] == [
+        f"{path}:2: models.jay.renamed_from: 'finch' became 'owl' already; keep one",
+        f"{path}:2: models.kea.renamed_from: 'kea' is still there, so that it was not renamed; remove one",
+        f"{path}:5: providers[1].renamed_from: 'acme' is still there, so that it was not renamed; remove one",
     ]
 
 

@@ -30,10 +30,12 @@ GOOD: dict[str, Any] = {
     "models": {
         "smol": {"hf": "a/b", "reference": {"weights": "bundled", "allowed_profiles": ["fp32", "bf16"]}},
         "bare": None,
+        "kea": {"renamed_from": "finch"},
     },
     "providers": [
         {
             "slug": "x",
+            "renamed_from": "w",
             "name": "X",
             "api": "openai_chat",
             "base_url": "http://127.0.0.1:8001/v1",
@@ -48,6 +50,7 @@ GOOD: dict[str, Any] = {
                     "model": "smol",
                     "name": "smol",
                     "labels": {"tier": "prod"},
+                    "control": True,
                     "routing": {"only": ["b"], "quantizations": ["bf16"]},
                     "allowed_profiles": ["bf16"],
                     "extra_body": {"min_p": 0},

@@ -61,3 +61,20 @@ def test_an_unreadable_variable_is_named_without_its_value(monkeypatch: pytest.M
         load_settings()
 
     assert "canary" not in str(caught.value)
+
+
+def test_the_public_address_loses_its_last_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONITOR_EXTERNAL_URL", "https://example.com/monitor/")
+
+    assert load_settings().external_url == "https://example.com/monitor"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["example.com", "ftp://example.com", "https://", "https://me@example.com", "https://a.test/?q", "http://a b"],
+)
+def test_a_public_address_is_one_that_links_can_begin_with(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("MONITOR_EXTERNAL_URL", url)
+
+    with pytest.raises(UsageError, match="MONITOR_EXTERNAL_URL cannot be read"):
+        load_settings()

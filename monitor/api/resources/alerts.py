@@ -10,8 +10,9 @@ from pydantic import Field
 
 from monitor import clock
 from monitor.alerts.rule import Watch
+from monitor.api.labels import LABELLED, Labels
 from monitor.api.needs import READS, REPEATABLE, WRITES_ALERTS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.preconditions import MaybeVersion, etag
 from monitor.api.shapes import SLUG, AlertId, EndpointFilter, Given, ModelFilter, ProviderFilter, Shape, Since, Text
 from monitor.api.state import ApiState
@@ -20,6 +21,8 @@ from monitor.store.vocabulary import AlertState, Severity
 from monitor.worker.names import FAN_OUT
 
 router = APIRouter(prefix="/alerts", tags=["alerts"])
+
+AlertPages = Annotated[PageRequest, sorted_by("-opened_at", "updated_at", "severity")]
 
 _DECISION = problems(404, 409, 412, 413)
 
@@ -69,10 +72,11 @@ class Comment(Given):
     text: Text
 
 
-@router.get("", dependencies=[READS], responses=problems())
+@router.get("", dependencies=[READS], responses=problems(), openapi_extra=LABELLED)
 def list_alerts(
     state: State,
-    paged: Paged,
+    paged: AlertPages,
+    labels: Labels,
     is_open: Annotated[bool | None, Query(alias="open", description="true: not resolved")] = None,
     alert_state: Annotated[AlertState | None, Query(alias="state")] = None,
     severity: Annotated[Severity | None, Query()] = None,
@@ -83,7 +87,7 @@ def list_alerts(
     since: Since = None,
 ) -> PageOf[AlertDocument]:
     """Those opened last first; `from` is about their last change."""
-    which = AlertFilter(is_open, alert_state, severity, rule, endpoint, provider, model, since)
+    which = AlertFilter(is_open, alert_state, severity, rule, endpoint, provider, model, since, labels)
     return paged.answer(state.alerts.list(paged.window(), which))
 
 

@@ -8,12 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from monitor.api.needs import READS, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import EndpointFilter, Shape
 from monitor.store.vocabulary import BaselineRole, BaselineStatus
 from probes.plan import ProbeKind
 
 router = APIRouter(prefix="/baselines", tags=["baselines"])
+
+BaselinePages = Annotated[PageRequest, sorted_by("-created_at")]
 
 
 class BaselineRunDocument(Shape):
@@ -37,7 +39,7 @@ class BaselineDocument(Shape):
 @router.get("", dependencies=[READS], responses=problems())
 def list_baselines(
     state: State,
-    paged: Paged,
+    paged: BaselinePages,
     endpoint: EndpointFilter = None,
     status: Annotated[BaselineStatus | None, Query()] = None,
 ) -> PageOf[BaselineDocument]:

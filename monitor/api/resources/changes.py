@@ -8,12 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from monitor.api.needs import READS, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import EndpointFilter, Shape, Since, Until
 from monitor.store.browse_records import ChangeFilter
 from monitor.store.vocabulary import ChangeKind
 
 router = APIRouter(prefix="/change-events", tags=["change events"])
+
+ChangePages = Annotated[PageRequest, sorted_by("-at")]
 
 
 class ChangeDocument(Shape):
@@ -27,7 +29,7 @@ class ChangeDocument(Shape):
 @router.get("", dependencies=[READS], responses=problems())
 def list_changes(
     state: State,
-    paged: Paged,
+    paged: ChangePages,
     endpoint: EndpointFilter = None,
     kind: Annotated[ChangeKind | None, Query()] = None,
     since: Since = None,

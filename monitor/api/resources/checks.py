@@ -13,12 +13,13 @@ from pydantic import Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from monitor import clock
+from monitor.api.labels import LABELLED, Labels
 from monitor.api.needs import READS, REPEATABLE, WRITES_RUNS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.resources.endpoints import effective, existing
 from monitor.api.shapes import SLUG, CheckId, EndpointFilter, Given, ModelFilter, ProviderFilter, Shape, Since, Until
 from monitor.api.state import ApiState
-from monitor.check.ledger import identity_of
+from monitor.check.identity import identity_of
 from monitor.check.options import DEFAULT_N, LEAST_N, MOST_N, CheckOptions
 from monitor.drift.rule import Verdict
 from monitor.errors import ConflictError, Finding, NotFoundError, RequestError, UsageError
@@ -30,6 +31,8 @@ from monitor.worker.names import EXECUTE
 from probes.plan import ProbeKind
 
 router = APIRouter(prefix="/checks", tags=["checks"])
+
+CheckPages = Annotated[PageRequest, sorted_by("-queued_at", "slot_at")]
 
 _POLL_SECONDS = 0.5
 _STILL_THERE_SECONDS = 15.0
@@ -105,10 +108,11 @@ def request_check(state: State, response: Response, wanted: WantedCheck) -> Chec
     return _accepted(state, response, entry)
 
 
-@router.get("", dependencies=[READS], responses=problems())
+@router.get("", dependencies=[READS], responses=problems(), openapi_extra=LABELLED)
 def list_checks(
     state: State,
-    paged: Paged,
+    paged: CheckPages,
+    labels: Labels,
     endpoint: EndpointFilter = None,
     provider: ProviderFilter = None,
     model: ModelFilter = None,
@@ -119,7 +123,7 @@ def list_checks(
     until: Until = None,
 ) -> PageOf[CheckDocument]:
     """The latest first."""
-    wanted = CheckFilter(endpoint, provider, model, status, verdict, trigger, since, until)
+    wanted = CheckFilter(endpoint, provider, model, status, verdict, trigger, since, until, labels)
     return paged.answer(state.browse.checks(wanted, paged.window()))
 
 

@@ -59,9 +59,14 @@ class ChangedObject(Shape):
     keys: list[str] = Field(description="the keys that differ")
 
 
+class RenamedObject(ChangedObject):
+    renamed_from: str
+
+
 class ConfigPlan(Shape):
     dry_run: bool
     create: list[ChangedObject]
+    rename: list[RenamedObject]
     update: list[ChangedObject]
     disable: list[ChangedObject]
     unchanged: int
@@ -101,6 +106,12 @@ async def apply_config(
     return ConfigPlan(
         dry_run=dry_run,
         create=_changed(made.create),
+        rename=[
+            RenamedObject(
+                kind=each.kind.value, slug=each.slug, keys=list(each.keys), renamed_from=each.renamed_from or ""
+            )
+            for each in made.rename
+        ],
         update=_changed(made.update),
         disable=_changed(made.disable),
         unchanged=len(made.unchanged),

@@ -14,13 +14,15 @@ from pydantic import Field
 
 from monitor import clock
 from monitor.api.needs import READS, REPEATABLE, WRITES_CONFIG, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.preconditions import MatchedVersion, etag
 from monitor.api.shapes import SLUG, Given, JsonObject, Shape, Slug
 from monitor.config.objects import StoredObject
 from monitor.errors import NotFoundError
 from monitor.store.keyset import Page, Position, Window
 from monitor.store.vocabulary import ConfigKind, ManagedBy
+
+ObjectPages = Annotated[PageRequest, sorted_by("slug", "created_at", "updated_at")]
 
 _CHANGE = problems(404, 409, 412, 413, 428)
 
@@ -60,12 +62,12 @@ def _add_reading(router: APIRouter, kind: ConfigKind) -> None:
     @router.get("", dependencies=[READS], responses=problems(), operation_id=f"list_{kind.value}s")
     def list_objects(
         state: State,
-        paged: Paged,
+        paged: ObjectPages,
         enabled: Annotated[bool | None, Query(description="false: those that were taken out")] = None,
     ) -> PageOf[ConfigDocument]:
         """By slug."""
         found = [each for each in state.config.all() if each.kind is kind and enabled in (None, each.enabled)]
-        return paged.answer(_page(found, paged.window(ascending=True)))
+        return paged.answer(_page(found, paged.window()))
 
     @router.get("/{slug}", dependencies=[READS], responses=problems(404), operation_id=f"show_{kind.value}")
     def show_object(state: State, response: Response, slug: Slug) -> ConfigDocument:
@@ -121,14 +123,18 @@ def _enabled(found: StoredObject) -> StoredObject:
 
 
 def _page(found: list[StoredObject], window: Window) -> Page[StoredObject]:
-    """By slug: there are few enough objects to sort them here."""
-    later = sorted(found, key=lambda each: each.slug)
+    """There are few enough objects to sort them here."""
+
+    def place(each: StoredObject) -> tuple[Any, str]:
+        return getattr(each, window.by or "slug"), each.slug
+
+    later = sorted(found, key=place, reverse=not window.ascending)
     if window.after is not None:
-        after = str(window.after.key)
-        later = [each for each in later if each.slug > after]
+        after = (window.after.key, str(window.after.id))
+        later = [each for each in later if (place(each) > after if window.ascending else place(each) < after)]
     items = tuple(later[: window.limit])
-    more = len(later) > window.limit
-    return Page(items, Position(items[-1].slug, items[-1].slug) if more else None)
+    following = Position(*place(items[-1])) if len(later) > window.limit else None
+    return Page(items, following, len(found) if window.counted else None)
 
 
 def merged(body: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

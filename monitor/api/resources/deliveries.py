@@ -10,7 +10,7 @@ from pydantic import Field
 
 from monitor import clock
 from monitor.api.needs import READS, REPEATABLE, WRITES_ALERTS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import SLUG, DeliveryId, Shape
 from monitor.api.state import ApiState
 from monitor.errors import ConflictError, NotFoundError, UsageError
@@ -19,6 +19,8 @@ from monitor.store.vocabulary import DeliveryStatus
 from monitor.worker.names import DELIVER
 
 router = APIRouter(tags=["deliveries"])
+
+DeliveryPages = Annotated[PageRequest, sorted_by("-created_at", "channel")]
 
 
 class DeliveryDocument(Shape):
@@ -58,7 +60,7 @@ class ChannelHealthDocument(Shape):
 @router.get("/deliveries", dependencies=[READS], responses=problems())
 def list_deliveries(
     state: State,
-    paged: Paged,
+    paged: DeliveryPages,
     channel: Annotated[str | None, Query(pattern=SLUG)] = None,
     status: Annotated[DeliveryStatus | None, Query()] = None,
 ) -> PageOf[DeliveryDocument]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from monitor import clock
+from monitor.api.labels import LABELLED, Labels
 from monitor.api.needs import READS, REPEATABLE, WRITES_RUNS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.resources.baselines import BaselineDocument
 from monitor.api.shapes import EndpointId, Given, ModelFilter, ProviderFilter, Shape, Text
 from monitor.api.state import ApiState
@@ -24,6 +25,8 @@ from probes.capabilities import DROPPABLE, Capabilities
 from probes.plan import ProbeKind
 
 router = APIRouter(prefix="/endpoints", tags=["endpoints"])
+
+EndpointPages = Annotated[PageRequest, sorted_by("-created_at", "provider", "model")]
 
 
 class PriceDocument(Shape):
@@ -76,12 +79,12 @@ class BaselineAcceptance(Given):
     run_id: str | None = Field(None, pattern=r"^run_[0-9A-HJKMNP-TV-Z]{26}$", description="This run, not the latest.")
 
 
-@router.get("", dependencies=[READS], responses=problems())
+@router.get("", dependencies=[READS], responses=problems(), openapi_extra=LABELLED)
 def list_endpoints(
-    state: State, paged: Paged, provider: ProviderFilter = None, model: ModelFilter = None
+    state: State, paged: EndpointPages, labels: Labels, provider: ProviderFilter = None, model: ModelFilter = None
 ) -> PageOf[EndpointDocument]:
     """Every endpoint that was ever monitored, the newest first."""
-    page = state.browse.endpoints(EndpointFilter(provider, model), paged.window())
+    page = state.browse.endpoints(EndpointFilter(provider, model, labels), paged.window())
     configured = configured_endpoints(state)
     return paged.answer(page, [document(found, configured) for found in page.items])
 

@@ -14,8 +14,10 @@ from monitor.api.needs import READS, State, problems
 from monitor.api.resources.endpoints import existing
 from monitor.api.resources.runs import IntervalDocument
 from monitor.api.shapes import Metric, Shape, Since, Until, WantedEndpoint
-from monitor.drift.bootstrap import Interval
+from monitor.drift.interval import Interval
+from monitor.drift.student import t_quantile
 from monitor.errors import Finding, RequestError
+from monitor.store.quantiles import Agg
 from monitor.store.series import LEVEL, MOST_POINTS, SeriesPoint, Span, Step, Sums
 
 router = APIRouter(tags=["metrics"])
@@ -26,10 +28,10 @@ _FEWEST, _MOST = 2, 6
 
 class PointDocument(Shape):
     at: datetime
-    value: float = Field(description="the mean, where the point sums up several")
+    value: float = Field(description="the mean, or what `agg` asked for, where the point sums up several")
     n: int = Field(description="samples behind it")
     points: int = Field(description="points that it sums up; 1 for a single run's")
-    interval: IntervalDocument | None
+    interval: IntervalDocument | None = Field(description="of the value; null for a quantile")
     least: float
     most: float
 
@@ -42,6 +44,7 @@ class SeriesDocument(Shape):
     start: datetime = Field(serialization_alias="from")
     end: datetime = Field(serialization_alias="to")
     step: Step = Field(description="as it was answered: never auto")
+    agg: Agg
     step_seconds: float | None = Field(description="null for single runs")
     coarsened: bool = Field(description=f"a finer step would have given more than {MOST_POINTS} points")
     points: list[PointDocument]
@@ -76,18 +79,21 @@ def show_series(
     since: Since = None,
     until: Until = None,
     step: Annotated[Step, Query(description="`auto`: as fine as 1,000 points allow")] = Step.AUTO,
+    agg: Annotated[Agg, Query(description="of the points in each step; a single run's point is its own")] = Agg.MEAN,
 ) -> SeriesDocument:
     """The history of a metric, by default of the last 30 days. Hours and days are in UTC; a span that begins within one
-    begins with it."""
+    begins with it. Quantiles are exact, between two points by the straight line; of what was recorded before they were
+    kept and is gone by now there are none."""
     existing(state, endpoint)
     span = _span(since, until)
-    found = state.series.series(endpoint, metric, span, step)
+    found = state.series.series(endpoint, metric, span, step, agg)
     return SeriesDocument(
         endpoint=endpoint,
         metric=metric,
         start=span.start,
         end=span.end,
         step=found.step,
+        agg=agg,
         step_seconds=None if found.width is None else found.width.total_seconds(),
         coarsened=found.coarsened,
         points=[PointDocument.model_validate(point) for point in found.points],
@@ -168,10 +174,8 @@ def difference_interval(sums: Sums, first: Sums) -> Interval | None:
     both = of_sums + of_first
     if both == 0.0:
         return Interval(difference, difference, LEVEL)
-    from scipy.special import stdtrit  # see monitor.store.series
-
     freedom = both**2 / (of_sums**2 / (sums.points - 1) + of_first**2 / (first.points - 1))
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(both)
+    half = t_quantile((1 + LEVEL) / 2, freedom) * math.sqrt(both)
     return Interval(difference - half, difference + half, LEVEL)
 
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from monitor.api.labels import LABELLED, Labels
 from monitor.api.needs import READS, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import CheckFilter, EndpointFilter, ModelFilter, ProviderFilter, RunId, Shape, Since, Until
 from monitor.drift.rule import Verdict
 from monitor.errors import NotFoundError
@@ -19,6 +20,9 @@ from monitor.store.vocabulary import BaselineRole, RunStatus, Trigger
 from probes.plan import Outcome, ProbeKind
 
 router = APIRouter(prefix="/runs", tags=["runs"])
+
+RunPages = Annotated[PageRequest, sorted_by("-started_at", "n_bad", "n_err")]
+SamplePages = Annotated[PageRequest, sorted_by("id", "total_ms")]
 
 
 class RunDocument(Shape):
@@ -113,10 +117,11 @@ class SampleDocument(Shape):
     response_sha256: str | None
 
 
-@router.get("", dependencies=[READS], responses=problems())
+@router.get("", dependencies=[READS], responses=problems(), openapi_extra=LABELLED)
 def list_runs(
     state: State,
-    paged: Paged,
+    paged: RunPages,
+    labels: Labels,
     endpoint: EndpointFilter = None,
     check: CheckFilter = None,
     provider: ProviderFilter = None,
@@ -127,7 +132,7 @@ def list_runs(
     until: Until = None,
 ) -> PageOf[RunDocument]:
     """The latest first."""
-    wanted = RunFilter(endpoint, check, provider, model, probe, status, since, until)
+    wanted = RunFilter(endpoint, check, provider, model, probe, status, since, until, labels)
     return paged.answer(state.browse.runs(wanted, paged.window()))
 
 
@@ -141,11 +146,11 @@ def show_run(state: State, run_id: RunId) -> RunWithEvidence:
 
 
 @router.get("/{run_id}/samples", dependencies=[READS], responses=problems(404))
-def list_samples(state: State, paged: Paged, run_id: RunId) -> PageOf[SampleDocument]:
+def list_samples(state: State, paged: SamplePages, run_id: RunId) -> PageOf[SampleDocument]:
     """In the order in which the answers came."""
     if state.browse.run(run_id) is None:
         raise _no_run(run_id)
-    return paged.answer(state.browse.samples(run_id, paged.window(ascending=True)))
+    return paged.answer(state.browse.samples(run_id, paged.window()))
 
 
 def _no_run(run_id: str) -> NotFoundError:

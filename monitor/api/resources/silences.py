@@ -10,13 +10,15 @@ from pydantic import Field
 
 from monitor import clock
 from monitor.api.needs import READS, REPEATABLE, WRITES_ALERTS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.preconditions import MatchedVersion, etag
 from monitor.api.shapes import Given, Instant, Shape, ShortText, SilenceId, Text
 from monitor.errors import Finding, RequestError, UsageError
 from monitor.store.alert_records import SilenceRecord
 
 router = APIRouter(prefix="/silences", tags=["silences"])
+
+SilencePages = Annotated[PageRequest, sorted_by("-starts_at", "created_at")]
 
 
 class SilenceDocument(Shape):
@@ -61,7 +63,7 @@ def create_silence(state: State, sender: Sender, response: Response, new: NewSil
 @router.get("", dependencies=[READS], responses=problems())
 def list_silences(
     state: State,
-    paged: Paged,
+    paged: SilencePages,
     over: Annotated[bool, Query(description="also those that have ended")] = False,
 ) -> PageOf[SilenceDocument]:
     """Those that begin last first."""

@@ -12,12 +12,15 @@ from monitor import clock
 from monitor.access.scope import Scope
 from monitor.access.tokens import Token
 from monitor.api.needs import ADMINISTERS, Sender, State, problems
-from monitor.api.paging import Paged, PageOf
+from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import Given, Instant, Shape, ShortText, TokenId
 from monitor.errors import ConflictError, Finding, NotFoundError, RequestError
 from monitor.store.access import NewToken, TokenRecord
 
 router = APIRouter(tags=["access"])
+
+TokenPages = Annotated[PageRequest, sorted_by("-created_at", "name")]
+AuditPages = Annotated[PageRequest, sorted_by("-at")]
 
 
 class TokenDocument(Shape):
@@ -68,7 +71,7 @@ def create_token(state: State, sender: Sender, response: Response, wanted: Wante
 
 
 @router.get("/tokens", dependencies=[ADMINISTERS], responses=problems())
-def list_tokens(state: State, paged: Paged) -> PageOf[TokenDocument]:
+def list_tokens(state: State, paged: TokenPages) -> PageOf[TokenDocument]:
     """Every token that was ever made, the newest first; never their texts."""
     return paged.answer(state.access.tokens(paged.window()))
 
@@ -88,7 +91,7 @@ def revoke_token(state: State, sender: Sender, token_id: TokenId) -> TokenDocume
 
 
 @router.get("/audit", dependencies=[ADMINISTERS], responses=problems())
-def list_audit(state: State, paged: Paged) -> PageOf[AuditDocument]:
+def list_audit(state: State, paged: AuditPages) -> PageOf[AuditDocument]:
     """Who changed what, the latest first."""
     return paged.answer(state.access.audit_entries(paged.window()))
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from monitor.drift.rule import Verdict
@@ -100,7 +100,8 @@ class MetricPoint(Table):
 
 class MetricRollup(Table):
     """The points of one metric within an hour or a day, added up: `points` of them from `n` samples, with the sum of
-    their values and of the squares: enough for a mean with its interval, and the extremes."""
+    their values and of the squares: enough for a mean with its interval, and the extremes. `point_values` are the
+    values themselves, packed (monitor/store/quantiles.py): None where a part of them was never kept."""
 
     __tablename__ = "metric_rollup"
 
@@ -114,6 +115,7 @@ class MetricRollup(Table):
     total_squares: Mapped[float]
     least: Mapped[float]
     most: Mapped[float]
+    point_values: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class ChangeEvent(Table):

@@ -83,7 +83,10 @@ class Sample(Table):
 
 
 class SampleBody(Table):
-    """The exchange as it went over the wire, redacted and compressed; deleted once `expires_at` has passed."""
+    """The exchange as it went over the wire, redacted and compressed; kept as long as the configuration says.
+
+    `expires_at` is what earlier programs went by.
+    """
 
     __tablename__ = "sample_body"
     __table_args__ = (Index(None, "expires_at"),)

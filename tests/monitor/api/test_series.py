@@ -33,6 +33,17 @@ def test_a_series_says_its_step_and_each_point_its_samples_and_interval(api: Api
     assert (day["step_seconds"], day["points"][0]["interval"]) == (86400.0, None)
 
 
+def test_a_series_of_quantiles_says_so(api: Api, endpoint: EndpointRecord) -> None:
+    add_runs(api, endpoint, [1.0, 2.0, 9.0])
+    address = f"/api/v1/metrics/series?endpoint={endpoint.id}&metric=logprobs.shift&{SPAN}&step=hour"
+
+    found = api.anonymous.get(address + "&agg=p50").json()
+
+    assert (found["agg"], found["points"][0]["value"], found["points"][0]["interval"]) == ("p50", 2.0, None)
+    assert api.anonymous.get(address).json()["points"][0]["value"] == 4.0
+    assert_problem(api.anonymous.get(address + "&agg=p42"), 422, "request_invalid")
+
+
 def test_endpoints_are_compared_with_the_first_one(api: Api) -> None:
     first = api.store.ensure_endpoint(identity("one"), at=AT)
     second = api.store.ensure_endpoint(identity("two"), at=AT)

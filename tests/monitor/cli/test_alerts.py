@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,10 +13,18 @@ import pytest
 from monitor import clock
 from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.signals import Verdicted
+from monitor.config.schema import ConfigFile
+from monitor.deliveries.attempt import Tried
+from monitor.deliveries.dispatch import Dispatch
+from monitor.deliveries.retry import Done
+from monitor.deliveries.routes import Routes
 from monitor.drift.rule import Verdict
 from monitor.store import RunResult, RunStatus, Store, Trigger
 from monitor.store.alerts import Alerts
+from monitor.store.deliveries import Deliveries
 from tests.monitor.cli.commands import Monitor
+from tests.monitor.deliveries.courier import QUICK
+from tests.monitor.deliveries.material import channel
 from tests.monitor.store.material import AT, evidence, identity, later, result, start
 
 LABELS = {"provider": "acme", "model": "smol"}
@@ -75,6 +84,37 @@ def test_the_list_says_what_holds_notices_back(monitor: Monitor, store: Store, a
     assert item["acked_by"].startswith("cli:")
     assert item["silenced_by"] == silence.id
     assert f"acked by {item['acked_by']}, silenced by {silence.id}" in monitor("alerts", "list").out
+
+
+def test_the_list_says_which_channels_were_told_and_when(monitor: Monitor, store: Store, alert: str) -> None:
+    deliveries = Deliveries(store.sessions)
+    file = {"version": 1, "channels": [channel("ops"), channel("away")], "routes": [{**QUICK, "to": ("ops", "away")}]}
+    dispatch = Dispatch(deliveries, Routes.of(ConfigFile.model_validate(file)))
+    dispatch.fan_out(later(31))
+    sent = [each for each in dispatch.flush_due(later(32)) if deliveries.channel_of(each) == "ops"]
+    for delivery_id in sent:
+        claimed = deliveries.claim(delivery_id, "w1", later(32), per_minute=9)
+        assert claimed is not None
+        deliveries.finish_try(claimed, Tried(http_status=204), Done(), clock.now() - timedelta(hours=2, minutes=5))
+
+    (item,) = monitor("alerts", "list", "--json").document["items"]
+
+    assert [(told["channel"], told["type"], told["status"]) for told in item["notices"]] == [
+        ("away", "alert.firing", "pending"),
+        ("ops", "alert.firing", "delivered"),
+    ]
+    for shown in (monitor("alerts", "list").out, monitor("alerts", "show", alert).out):
+        assert re.search(r"away waits, made \d+ (min|h|d) ago, ops sent 2 h ago", shown)
+
+
+def test_a_comment_is_kept_among_the_steps(monitor: Monitor, alert: str) -> None:
+    said = monitor("alerts", "comment", alert, " they rolled out fp8 ")
+    empty = monitor("alerts", "comment", alert, " ")
+
+    event = monitor("alerts", "show", alert, "--json").document["events"][-1]
+    assert (said.code, empty.code) == (0, 2)
+    assert (event["kind"], event["reason"]) == ("commented", "they rolled out fp8")
+    assert event["actor"].startswith("cli:")
 
 
 def test_resolved_alerts_are_listed_when_asked_for(monitor: Monitor, alert: str) -> None:

@@ -49,6 +49,19 @@ def test_apply_makes_the_file_count(monitor: Monitor, file: Path) -> None:
     assert (applied.code, applied.out) == (0, "+ model m\n+ provider acme\n")
     assert "Applied 2 changes" in applied.err
     assert differs.out == "+ provider bolt\n- provider acme\n"
+    assert "Is provider bolt what acme was? With `renamed_from: acme` it keeps its history." in differs.err
+
+
+def test_a_new_name_is_shown_as_one(monitor: Monitor, file: Path) -> None:
+    monitor("config", "apply")
+    file.write_text(TEXT.replace("  - slug: acme", "  - slug: bolt\n    renamed_from: acme") + "    timeout: 5s\n")
+
+    differs, document = monitor("config", "diff"), monitor("config", "apply", "--json").document
+
+    assert differs.out == "> provider bolt: was acme, timeout\n"
+    assert document["rename"] == [{"kind": "provider", "slug": "bolt", "renamed_from": "acme", "keys": ["timeout"]}]
+    assert (document["create"], document["disable"]) == ([], [])
+    assert monitor("config", "diff").err == "Nothing to change.\n"
 
 
 def test_a_change_names_its_keys_and_not_their_values(monitor: Monitor, file: Path) -> None:
@@ -60,6 +73,7 @@ def test_a_change_names_its_keys_and_not_their_values(monitor: Monitor, file: Pa
         "schema": "monitor.config_plan/1",
         "applied": True,
         "create": [],
+        "rename": [],
         "update": [{"kind": "provider", "slug": "acme", "keys": ["headers"]}],
         "disable": [],
         "unchanged": 1,

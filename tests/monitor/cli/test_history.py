@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from monitor import clock
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
 from monitor.drift.rule import Verdict
 from monitor.store import Enrol, RunResult, RunStatus, Store
 from probes.plan import ProbeKind

@@ -17,6 +17,9 @@ from monitor import clock
 from monitor.deliveries.attempt import Tried
 from monitor.deliveries.retry import next_step
 from monitor.deliveries.signature import check_secret, mismatch, signed_headers
+from monitor.store import Store
+from monitor.store.config import ConfigObjects
+from monitor.store.vocabulary import ConfigKind
 from tests.endpoints import hostile
 from tests.endpoints.server import ScriptedServer
 from tests.monitor.cli.commands import Monitor
@@ -90,7 +93,33 @@ def test_a_channel_that_is_not_configured_is_named(monitor: Monitor, config: Non
     ran = monitor("webhook", "test", "op")
 
     assert ran.code == 2
-    assert "No channel 'op' is configured; did you mean 'ops'?" in ran.err
+    assert "No channel 'op' is configured in providers.yaml; did you mean 'ops'?" in ran.err
+
+
+def test_where_a_configuration_was_applied_the_channels_of_the_database_count(
+    monitor: Monitor, data_dir: Path, config: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGER_SECRET", SECRET)
+    body = {"url": "https://127.0.0.1/in", "secret": "${env:PAGER_SECRET}"}
+    data_dir.mkdir()
+    with Store.open(data_dir / "monitor.db", at=AT) as store:
+        ConfigObjects(store.sessions).create(
+            ConfigKind.CHANNEL, "pager", {**body, "allow_private": True}, actor="test", at=AT
+        )
+
+    known, unknown = monitor("webhook", "test", "pager"), monitor("webhook", "test", "ops")
+
+    assert (known.code, unknown.code) == (5, 2)
+    assert "The channel is taken from the database." in known.err
+    assert "No channel 'ops' is configured in the database" in unknown.err
+    assert "`monitor config apply` brings the file's channels into the database." in unknown.err
+    assert monitor("webhook", "deliveries", "--channel", "pager").err == "No deliveries.\n"
+
+
+def test_deliveries_of_a_channel_that_nobody_knows_are_not_just_none(monitor: Monitor, config: None) -> None:
+    ran = monitor("webhook", "deliveries", "--channel", "op")
+
+    assert (ran.code, "did you mean 'ops'?" in ran.err) == (2, True)
 
 
 def test_deliveries_are_listed_the_latest_first(monitor: Monitor, service: Courier) -> None:

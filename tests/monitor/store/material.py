@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
+from monitor.drift.interval import Interval
 from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
 from monitor.store import (

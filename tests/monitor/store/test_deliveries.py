@@ -281,6 +281,19 @@ def test_one_that_is_being_sent_is_not_sent_again_beside_it(service: Courier) ->
     assert service.deliveries.redeliver([delivery], service.now) == []
 
 
+def test_of_each_alert_the_latest_message_to_every_channel_is_known(service: Courier) -> None:
+    told, untold = service.fire(1), "alr_9999"
+    tell(service)
+    service.resolve(1)
+    tell(service)
+
+    found = service.deliveries.told([told, untold])
+
+    assert {each.type for each in found[told]} == {"alert.resolved"}
+    assert [each.channel for each in found[told]] == sorted({entry.channel for entry in service.entries()})
+    assert found[untold] == ()
+
+
 def test_sending_again_what_is_not_there_is_refused(service: Courier) -> None:
     with pytest.raises(NotFoundError, match="no delivery msg_x"):
         service.deliveries.redeliver(["msg_x"], service.now)

@@ -133,3 +133,21 @@ def test_a_fingerprint_never_seen_before_is_logged(
         (ChangeKind.FINGERPRINT, "served fingerprint: fp_1 before, fp_2 now"),
         (ChangeKind.FINGERPRINT, "served fingerprint: fp_1 before, fp_3 now"),
     ]
+
+
+def test_under_a_new_name_an_endpoint_is_the_same_one(store: Store) -> None:
+    before = store.ensure_endpoint(identity("acme", "llama", served_name="m"), at=AT)
+
+    renamed = identity("bolt", "kea", served_name="m", provider_was="acme", model_was="llama")
+    after = [store.ensure_endpoint(renamed, at=AT) for _ in range(2)]
+
+    assert [(record.id, record.provider, record.model) for record in after] == [(before.id, "bolt", "kea")] * 2
+
+
+def test_two_names_that_were_both_checked_stay_two(store: Store) -> None:
+    before = [store.ensure_endpoint(identity(provider), at=AT) for provider in ("acme", "bolt")]
+
+    after = store.ensure_endpoint(identity("bolt", provider_was="acme"), at=AT)
+
+    assert after.id == before[1].id
+    assert sorted(record.provider for record in store.endpoints()) == ["acme", "bolt"]

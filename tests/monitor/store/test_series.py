@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from monitor.store import EndpointRecord, MetricPoint, Store
+from monitor.store.quantiles import Agg, packed, quantile
 from monitor.store.rollups import add_to_rollups, bucket_start
 from monitor.store.series import MOST_POINTS, Series, Span, Step, Sums, added
 from monitor.store.tables import MetricPoint as PointRow
@@ -56,14 +57,57 @@ def test_rollups_are_written_with_the_run_and_add_up_to_its_points(database_url:
     assert day.interval.high - day.value == pytest.approx(3.182446 * np.std(values, ddof=1) / 2, rel=1e-6)
 
 
+@settings(max_examples=60)
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40))
+def test_quantiles_are_those_of_numpy(values: list[float]) -> None:
+    together = b"".join(map(packed, values))
+    for agg, part in ((Agg.P50, 0.5), (Agg.P95, 0.95), (Agg.P99, 0.99)):
+        assert quantile(together, agg) == pytest.approx(np.quantile(values, part), rel=1e-12)
+
+
+def test_quantiles_of_hours_and_days_are_exact_without_single_points(store: Store, endpoint: EndpointRecord) -> None:
+    # Values whose bytes hold zeros, signs and what is no UTF-8.
+    values = np.array([0.0, -0.0, 1.0, -2.5, 1e-300, 3.3e17, -7.0, 0.1, 255.0, 1e9, 4.0, 5.0])
+    add_points(store, endpoint.id, [(later(20 * number), float(value)) for number, value in enumerate(values)])
+    found = Series(store.sessions)
+
+    hours = found.series(endpoint.id, METRIC, ALL, Step.HOUR, Agg.P95).points
+    (day,) = found.series(endpoint.id, METRIC, ALL, Step.DAY, Agg.P50).points
+
+    assert [point.value for point in hours] == pytest.approx(
+        [np.quantile(values[n : n + 3], 0.95) for n in (0, 3, 6, 9)]
+    )
+    assert day.value == pytest.approx(np.median(values))
+    assert (day.points, day.n, day.interval, day.least, day.most) == (12, 36, None, -7.0, 3.3e17)
+
+
+def test_quantiles_of_many_days_together_are_exact(store: Store, endpoint: EndpointRecord) -> None:
+    add_points(store, endpoint.id, [(AT + timedelta(days=number), float(number)) for number in range(1500)])
+
+    first, second, *_ = Series(store.sessions).series(endpoint.id, METRIC, ALL, Step.DAY, Agg.P50).points
+
+    assert (first.value, first.points, second.value) == (0.5, 2, 2.5)
+
+
+def test_a_single_runs_point_is_its_own_quantile(store: Store, endpoint: EndpointRecord) -> None:
+    run_with(store, endpoint, AT, 3.0)
+
+    (point,) = Series(store.sessions).series(endpoint.id, METRIC, ALL, Step.RAW, Agg.P99).points
+    (hour,) = Series(store.sessions).series(endpoint.id, METRIC, ALL, Step.HOUR, Agg.P99).points
+
+    assert (point.value, hour.value) == (3.0, 3.0)
+
+
 def test_runs_that_end_together_lose_no_point(database_url: str) -> None:
     with Store.open(database_url, at=AT) as store:
         endpoint = store.ensure_endpoint(identity(), at=AT)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda number: run_with(store, endpoint, AT, float(number)), range(24)))
         (day,) = Series(store.sessions).series(endpoint.id, METRIC, ALL, Step.DAY).points
+        (median,) = Series(store.sessions).series(endpoint.id, METRIC, ALL, Step.DAY, Agg.P50).points
 
     assert (day.points, day.n, day.least, day.most) == (24, 120, 0.0, 23.0)
+    assert median.value == pytest.approx(11.5)
     assert day.value == pytest.approx(11.5)
 
 
