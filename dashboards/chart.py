@@ -67,10 +67,19 @@ class Theme(StrEnum):
 
 
 class Width(StrEnum):
-    """`narrow` is for telephones: the same text size in fewer pixels."""
+    """`narrow` is for telephones, `medium` for what is between: the same text size in fewer pixels."""
 
     WIDE = "wide"
+    MEDIUM = "medium"
     NARROW = "narrow"
+
+    @property
+    def plot(self) -> float:
+        """What the plot of a chart takes of it, in pixels."""
+        return _PLOTS[self]
+
+
+_PLOTS = {Width.WIDE: 1130.0, Width.MEDIUM: 700.0, Width.NARROW: 330.0}
 
 
 @dataclass(frozen=True, slots=True)

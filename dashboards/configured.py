@@ -2,64 +2,83 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from monitor.alerts.holds import maintenance_of
 from monitor.api.state import ApiState
-from monitor.check.ledger import identity_of
-from monitor.config import Config, EndpointConfig
+from monitor.check.identity import Key, key_of, key_of_entry
+from monitor.config import EndpointConfig
+from monitor.config.matching import matches
+from monitor.config.objects import StoredObject, config_from_objects
 from monitor.config.service import Maintenance
+from monitor.config.service import Schedule as ScheduleConfig
+from monitor.config.windows import open_until
 from monitor.errors import ConfigError
 from monitor.schedule import Schedule
 from monitor.store.records import EndpointRecord
 from monitor.worker.configured import slots_of
 
-Key = tuple[str, str, str, str]
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """An endpoint of the configuration, and when it is checked."""
+
+    entry: EndpointConfig
+    schedule: ScheduleConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """`endpoints` are the entries by what makes them the same endpoint as a row; `problem` is why there is no `config`,
-    where what is stored makes none."""
+    """`endpoints` are the entries by what makes them the same endpoint as a row; `problem` is why there are none, where
+    what is stored makes no configuration."""
 
-    config: Config | None
-    endpoints: Mapping[Key, EndpointConfig] = field(default_factory=dict)
+    endpoints: Mapping[Key, Scheduled] = field(default_factory=dict)
+    maintenance: Sequence[Maintenance] = ()
     problem: str = ""
 
     @classmethod
     def stored(cls, state: ApiState) -> Configured:
+        return _last.of(state.config.all())
+
+    @classmethod
+    def of(cls, objects: Sequence[StoredObject]) -> Configured:
         try:
-            config = state.config.config()
+            config = config_from_objects(objects)
         except ConfigError as error:
-            return cls(None, problem=error.message.splitlines()[0])
-        return cls(config, {_key_of_entry(entry): entry for entry in config.all_endpoints()})
+            return cls(problem=error.message.splitlines()[0])
+        entries = config.all_endpoints()
+        found = {key_of_entry(entry): Scheduled(entry, config.schedule_of(entry)) for entry in entries}
+        return cls(found, config.file.maintenance)
 
     def slots(self, record: EndpointRecord) -> Schedule | None:
         """When an endpoint is checked; None where nothing checks it."""
-        entry = self.endpoints.get(key(record))
-        if entry is None or self.config is None:
-            return None
-        return slots_of(self.config.schedule_of(entry), record.id)
+        found = self.endpoints.get(key_of(record))
+        return None if found is None else slots_of(found.schedule, record.id)
 
-    @property
-    def maintenance(self) -> Sequence[Maintenance]:
-        return () if self.config is None else self.config.file.maintenance
-
-    def in_maintenance(self, labels: Mapping[str, str], at: datetime) -> bool:
-        return maintenance_of(self.maintenance, labels, at) is not None
+    def open_windows(self, at: datetime) -> list[Maintenance]:
+        return [window for window in self.maintenance if open_until(window, at) is not None]
 
 
-def key(record: EndpointRecord) -> Key:
-    return record.provider, record.model, record.served_name, json.dumps(record.routing, sort_keys=True)
+class _Last:
+    """The configuration that was read last: reading takes ten times as long as seeing that nothing has changed."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Sequence[StoredObject], Configured] | None = None
+
+    def of(self, objects: Sequence[StoredObject]) -> Configured:
+        read = self._read
+        if read is None or read[0] != objects:
+            self._read = read = objects, Configured.of(objects)
+        return read[1]
 
 
-def _key_of_entry(entry: EndpointConfig) -> Key:
-    identity = identity_of(entry)
-    routing = json.dumps(identity.routing, sort_keys=True)
-    return identity.provider_slug, identity.model_slug, identity.served_name, routing
+_last = _Last()
+
+
+def covered(labels: Mapping[str, str], windows: Iterable[Maintenance]) -> bool:
+    """Whether one of these maintenance windows is about an endpoint with these labels."""
+    return any(matches(window.match, labels) for window in windows)
 
 
 def every(slots: Schedule, at: datetime) -> timedelta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -14,44 +14,27 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dashboards.chart import Chart, Mark, Theme, Width
-from monitor.store.series import Span
+from dashboards.chart import Chart, Theme, Width
+from dashboards.marks import PLOT_HEIGHT, ROW, Tag, strip, tags
+from dashboards.palette import PALETTES, Palette
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-_HEIGHT = 170
 _KEPT = 256
 _MOST_DOTS = 100
-# So many marks could stand side by side.
-_TOLD_APART = 70
 # Wide enough for its label.
 _NAMED_GAP = 0.09
 
-
-_PIXELS = {Width.WIDE: 1130, Width.NARROW: 330}
+_TICKS = {Width.WIDE: 10, Width.MEDIUM: 7, Width.NARROW: 4}
 
 
 @dataclass(frozen=True, slots=True)
-class Palette:
-    """The colours of one theme, told apart by people who see fewer (Okabe and Ito)."""
+class Plot:
+    """Where the values are drawn: from `top` to `bottom` in pixels; above it is room for the letters of marks."""
 
-    text: str
-    faint: str
-    grid: str
-    line: str
-    lawful: str
-    change: str
-    alert: str
-    gap: str
-
-
-_PALETTES = {
-    Theme.LIGHT: Palette(
-        "#1c2733", "#5a6775", "#e4e8ec", "#0a5fa8", "#8a5a00", "#6d5a8c", "#b3261e", "#edf0f3"
-    ),
-    Theme.DARK: Palette(
-        "#e3e8ee", "#98a4b1", "#2a323c", "#6db5f0", "#e0ac4f", "#b9a6dc", "#ff8f80", "#20272f"
-    ),
-}  # fmt: skip
+    x: alt.X
+    width: float
+    top: float
+    bottom: float
 
 
 def drawn(chart: Chart, theme: Theme, width: Width) -> str:
@@ -65,13 +48,16 @@ def _svg(specification: str) -> str:
 
 
 def specification(chart: Chart, theme: Theme, width: Width) -> dict[str, Any]:
-    palette = _PALETTES[theme]
-    x, layers = _axis(chart, palette, width), []
-    layers += _gap_layers(chart, palette, x)
-    layers += _value_layers(chart, palette, x)
-    layers += _lawful_layers(chart, palette)
-    layers += _mark_layers(chart, palette, x)
-    layered = alt.layer(*layers).properties(width=_PIXELS[width], height=_HEIGHT, background="transparent")
+    palette, letters = PALETTES[theme], tags(chart.marks, chart.span, width.plot)
+    top = strip(letters)
+    plot = Plot(_axis(chart, palette, width), width.plot, top, top + PLOT_HEIGHT)
+    layers = [
+        *_gap_layers(chart, palette, plot),
+        *_value_layers(chart, palette, plot),
+        *_lawful_layers(chart, palette),
+        *_mark_layers(chart, letters, palette, plot),
+    ]
+    layered = alt.layer(*layers).properties(width=plot.width, height=plot.bottom, background="transparent")
     found: dict[str, Any] = (
         layered.configure(font=_FONT, padding={"left": 2, "right": 12, "top": 4, "bottom": 2})
         .configure_view(stroke=None)
@@ -94,7 +80,7 @@ def _axis(chart: Chart, palette: Palette, width: Width) -> alt.X:
     domain = [_milliseconds(chart.span.start), _milliseconds(chart.span.end)]
     axis = alt.Axis(
         format="%H:%M" if short else "%-d %b",
-        tickCount=4 if width is Width.NARROW else 10,
+        tickCount=_ticks(chart, width),
         grid=False,
         domain=True,
         domainColor=palette.grid,
@@ -103,9 +89,16 @@ def _axis(chart: Chart, palette: Palette, width: Width) -> alt.X:
     return alt.X("at:T", scale=alt.Scale(type="utc", domain=domain, nice=False), axis=axis)
 
 
-def _y(chart: Chart) -> alt.Y:
+def _ticks(chart: Chart, width: Width) -> int | dict[str, Any]:
+    """About so many; in a week on days alone, for the half ones would have the same label."""
+    if timedelta(days=2) < chart.span.end - chart.span.start < timedelta(days=10):
+        return {"interval": "day", "step": 2 if width is Width.NARROW else 1}
+    return _TICKS[width]
+
+
+def _y(chart: Chart, plot: Plot) -> alt.Y:
     formatted = "d" if chart.metric.unit == "token" else ".2f" if _top(chart) >= 0.1 else ".3f"
-    scale = alt.Scale(domain=[_bottom(chart), _top(chart)], nice=True, zero=True)
+    scale = alt.Scale(domain=[_bottom(chart), _top(chart)], range=[plot.bottom, plot.top], nice=True, zero=True)
     axis = alt.Axis(format=formatted, tickCount=4, minExtent=38, tickMinStep=1 if formatted == "d" else alt.Undefined)
     return alt.Y("value:Q", scale=scale, axis=axis)
 
@@ -125,7 +118,7 @@ def _extents(chart: Chart) -> list[tuple[float, float]]:
     return found or [(0.0, 0.0)]
 
 
-def _gap_layers(chart: Chart, palette: Palette, x: alt.X) -> list[alt.Chart]:
+def _gap_layers(chart: Chart, palette: Palette, plot: Plot) -> list[alt.Chart]:
     if not chart.gaps:
         return []
     whole = chart.span.end - chart.span.start
@@ -139,17 +132,21 @@ def _gap_layers(chart: Chart, palette: Palette, x: alt.X) -> list[alt.Chart]:
         for gap in chart.gaps
     ]
     data = _data(values)
-    box = data.mark_rect(color=palette.gap).encode(x=x, x2="end:T")
-    middle = alt.X("middle:T", scale=x["scale"], axis=x["axis"])
+    box = data.mark_rect(color=palette.gap).encode(
+        x=plot.x, x2="end:T", y=alt.value(plot.top), y2=alt.value(plot.bottom)
+    )
+    middle = alt.X("middle:T", scale=plot.x["scale"], axis=plot.x["axis"])
     return [
         box,
-        data.mark_text(color=palette.faint, fontSize=11.5, dy=10).encode(x=middle, y=alt.value(0), text="label:N"),
+        data.mark_text(color=palette.faint, fontSize=11.5, dy=10).encode(
+            x=middle, y=alt.value(plot.top), text="label:N"
+        ),
     ]
 
 
-def _value_layers(chart: Chart, palette: Palette, x: alt.X) -> list[alt.Chart]:
+def _value_layers(chart: Chart, palette: Palette, plot: Plot) -> list[alt.Chart]:
     rows = _rows(chart)
-    data, y, piece = _data(rows), _y(chart), alt.Detail("piece:N")
+    data, x, y, piece = _data(rows), plot.x, _y(chart, plot), alt.Detail("piece:N")
     low = alt.Y("low:Q", scale=y["scale"], axis=y["axis"])
     band = data.mark_area(color=palette.line, opacity=0.18).encode(x=x, y=low, y2="high:Q", detail=piece)
     line = data.mark_line(color=palette.line, strokeWidth=1.6, strokeJoin="round").encode(x=x, y=y, detail=piece)
@@ -185,32 +182,32 @@ def _lawful_layers(chart: Chart, palette: Palette) -> list[alt.Chart]:
         return []
     data = _data([{"value": chart.lawful, "label": "lawful"}])
     rule = data.mark_rule(color=palette.lawful, strokeDash=[5, 3], strokeWidth=1.2).encode(y="value:Q")
-    text = data.mark_text(color=palette.lawful, fontSize=11.5, align="right", baseline="bottom", dx=-3, dy=-2)
-    return [rule, text.encode(x=alt.value("width"), y="value:Q", text="label:N")]
+    text = data.mark_text(color=palette.lawful, fontSize=11.5, align="left", baseline="bottom", dx=3, dy=-2)
+    return [rule, text.encode(x=alt.value(0), y="value:Q", text="label:N")]
 
 
-def _mark_layers(chart: Chart, palette: Palette, x: alt.X) -> list[alt.Chart]:
-    layers = []
+def _mark_layers(chart: Chart, letters: Sequence[Tag], palette: Palette, plot: Plot) -> list[alt.Chart]:
+    return [*_lines(chart, palette, plot), *_letters(chart, letters, palette, plot)]
+
+
+def _lines(chart: Chart, palette: Palette, plot: Plot) -> Iterator[alt.Chart]:
+    """Those of the alerts last, for they are whole: of two at one time, the letters tell."""
     for alert, color, dash in ((False, palette.change, [2, 3]), (True, palette.alert, [1, 0])):
-        values = _merged([mark for mark in chart.marks if mark.alert is alert], chart.span)
-        if values:
-            data = _data(values)
-            text = data.mark_text(color=color, fontSize=11.5, fontWeight="bold", align="left", dx=4, dy=6)
-            layers.append(data.mark_rule(color=color, strokeWidth=1.3, strokeDash=dash).encode(x=x))
-            layers.append(text.encode(x=x, y=alt.value(0), text="letter:N"))
-    return layers
+        times = sorted({_milliseconds(mark.at) for mark in chart.marks if mark.alert is alert})
+        if times:
+            data = _data([{"at": at} for at in times])
+            lines = data.mark_rule(color=color, strokeWidth=1.3, strokeDash=dash)
+            yield lines.encode(x=plot.x, y=alt.value(plot.top), y2=alt.value(plot.bottom))
 
 
-def _merged(marks: Sequence[Mark], span: Span) -> list[dict[str, Any]]:
-    """Marks too near to each other to be told apart become one, with the letters of all."""
-    near, found = (span.end - span.start) / _TOLD_APART, list[tuple[datetime, str]]()
-    for mark in marks:
-        if found and mark.at - found[-1][0] < near:
-            letters = found[-1][1]
-            found[-1] = found[-1][0], letters if mark.letter in letters else letters + mark.letter
-        else:
-            found.append((mark.at, mark.letter))
-    return [{"at": _milliseconds(at), "letter": letters} for at, letters in found]
+def _letters(chart: Chart, letters: Sequence[Tag], palette: Palette, plot: Plot) -> Iterator[alt.Chart]:
+    start, length = _milliseconds(chart.span.start), (chart.span.end - chart.span.start) / timedelta(milliseconds=1)
+    for row, alert in sorted({(tag.row, tag.alert) for tag in letters}):
+        of_row = [tag for tag in letters if (tag.row, tag.alert) == (row, alert)]
+        values = [{"at": start + tag.middle / plot.width * length, "letter": tag.text} for tag in of_row]
+        color = palette.alert if alert else palette.change
+        text = _data(values).mark_text(color=color, fontSize=11.5, fontWeight="bold", baseline="middle")
+        yield text.encode(x=plot.x, y=alt.value(plot.top - (row + 0.5) * ROW), text="letter:N")
 
 
 def _data(values: list[dict[str, Any]]) -> alt.Chart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from monitor.drift.bootstrap import Interval
+from monitor.drift.interval import Interval
 from monitor.render.wording import number, with_interval, with_unit
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))

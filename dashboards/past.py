@@ -12,7 +12,7 @@ from dashboards.configured import Configured, every
 from dashboards.visit import Visit
 from monitor.api.resources.endpoints import existing
 from monitor.api.state import ApiState
-from monitor.drift.shift import LAWFUL_SHIFT
+from monitor.drift.rule import LAWFUL_SHIFT
 from monitor.schedule import Schedule
 from monitor.store.alert_records import AlertFilter
 from monitor.store.browse_records import ChangeFilter, EndpointOverview
@@ -24,7 +24,7 @@ from monitor.store.vocabulary import ChangeKind
 
 # As many slots may pass without a point before the chart says so.
 _MISSED_SLOTS = 3
-_MOST_MARKS = 100
+_MOST_MARKS = 1000
 
 LETTERS = {
     ChangeKind.FINGERPRINT: "F",
@@ -35,6 +35,7 @@ LETTERS = {
     ChangeKind.REFERENCE: "R",
 }
 ALERT_LETTER = "A"
+NAMES = {ALERT_LETTER: "alert fired", **{letter: kind.value.replace("_", " ") for kind, letter in LETTERS.items()}}
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,20 @@ class Past:
     def evidence(self) -> tuple[EvidenceRecord, ...]:
         """Of the last check that came to a verdict."""
         judged = self.standing.judged
-        return () if judged is None else PageQueries(self.state.store.sessions).check_evidence(judged.id)
+        if judged is None:
+            return ()
+        return PageQueries(self.state.store.sessions).check_evidence([judged.id]).get(judged.id, ())
 
     def chart(self, name: str) -> Chart:
         found = self.series(name)
         missing = gaps(found.points, self.span.end, self._patience(found.width))
-        return Chart(METRICS[name], self.span, found.points, missing, self._marks, self._lawful(name))
+        return Chart(METRICS[name], self.span, found.points, missing, self.marks, self._lawful(name))
 
     def series(self, name: str) -> SeriesRecord:
         return self.state.series.series(self.endpoint_id, name, self.span)
 
     @cached_property
-    def _marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[Mark, ...]:
         return within((*self._changes(), *self._alerts()), self.span)
 
     def _changes(self) -> Iterator[Mark]:

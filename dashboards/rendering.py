@@ -19,8 +19,11 @@ def render(template: str, content: Mapping[str, Any]) -> str:
 
 
 def _finalized(value: Any) -> Any:
-    # Markup is what macros of our own have made; they finalized its parts.
-    return safe_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    # Markup is what macros of our own have made; they finalized its parts. What is printable has nothing to be taken
+    # out, and looking for it is most of a large page's work.
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return safe_text(value)
 
 
 def _time(at: datetime | None, now: datetime) -> Markup:

@@ -11,13 +11,12 @@ from dashboards.states import State
 from monitor.alerts.rule import Watch
 from monitor.alerts.states import AlertState
 from monitor.deliveries.facts import Finding
-from monitor.drift.causes import Cause
-from monitor.drift.rule import DRIFT_P, Verdict
-from monitor.drift.shift import LAWFUL_SHIFT
+from monitor.drift.cause import Cause
+from monitor.drift.rule import DRIFT_P, LAWFUL_SHIFT, Verdict
 from monitor.render.wording import cause_text, number
 from monitor.store.alert_records import AlertRecord
 from monitor.store.browse_records import EndpointOverview
-from monitor.store.records import EvidenceRecord
+from monitor.store.records import CheckRun, EvidenceRecord
 
 _PLAIN = {
     states.MAINTENANCE: "It is in maintenance: it is measured on, and no notice is sent.",
@@ -123,3 +122,16 @@ def _of_drift(alert: AlertRecord, found: Finding) -> Iterator[str]:
         f"A check calls it drift when chance would do as much with p ≤ {DRIFT_P:g} (adjusted for all tests of the "
         f"check) and it moved {level}."
     )
+
+
+def size_of(part: CheckRun, found: EvidenceRecord) -> str:
+    """How far a run says that a metric has moved; where it cannot say, why, and what it says instead."""
+    if found.value is not None:
+        return measured(found.value, found.unit, found.interval)
+    if found.reason:
+        return found.reason
+    if found.metric != "logprobs":
+        return "the size is not known"
+    distance = next((e for e in part.evidence if e.metric == "fidelity" and e.value is not None), None)
+    told = "" if distance is None else f"; from the reference: {measured(distance.value, 'nat', distance.interval)}"
+    return f"not measured: its prompts are new and have no earlier answers{told}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from monitor.alerts.states import AlertState
 from monitor.drift.rule import Verdict
 from monitor.store.alert_records import AlertRecord
-from monitor.store.browse_records import EndpointOverview
-from monitor.store.entries import CheckEntry
 from monitor.store.vocabulary import RunStatus
 
 
@@ -64,7 +63,28 @@ _ALERTED = {
 }
 
 
-def state_of(standing: EndpointOverview, alerts: Iterable[AlertRecord], *, maintenance: bool) -> State:
+class Check(Protocol):
+    @property
+    def status(self) -> RunStatus: ...
+
+    @property
+    def verdict(self) -> Verdict | None: ...
+
+    @property
+    def enrolled(self) -> bool: ...
+
+
+class Standing(Protocol):
+    """An endpoint's last check, and its last one with a verdict."""
+
+    @property
+    def latest(self) -> Check | None: ...
+
+    @property
+    def judged(self) -> Check | None: ...
+
+
+def state_of(standing: Standing, alerts: Iterable[AlertRecord], *, maintenance: bool) -> State:
     """`alerts` are the endpoint's open ones. A maintenance window covers everything but a proven drift."""
     found = {alert.state for alert in alerts}
     if AlertState.FIRING in found:
@@ -75,7 +95,7 @@ def state_of(standing: EndpointOverview, alerts: Iterable[AlertRecord], *, maint
     return alerted or _of_checks(standing.latest, standing.judged)
 
 
-def _of_checks(latest: CheckEntry | None, judged: CheckEntry | None) -> State:
+def _of_checks(latest: Check | None, judged: Check | None) -> State:
     if latest is not None and latest.status is RunStatus.FAILED:
         return ERROR
     if judged is not None and judged.verdict is not None:

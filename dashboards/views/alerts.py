@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from starlette.responses import Response
 
 from dashboards.configured import Configured
-from dashboards.sentences import moved, reasons
+from dashboards.sentences import moved, reasons, size_of
 from dashboards.visit import Visit
 from monitor.alerts.holds import Holds
-from monitor.alerts.inhibit import Conditions
 from monitor.deliveries.facts import Finding
 from monitor.errors import MalformedRequestError
 from monitor.store.alert_records import AlertFilter, AlertRecord, SilenceRecord
-from monitor.store.beats import Beats
 from monitor.store.keyset import Position, Window
-from monitor.worker.canary import CONNECTIVITY, Connectivity
+from monitor.store.records import CheckRun, EvidenceRecord, RunRecord
+from monitor.worker.our_faults import entries_by_id, our_faults
 
 _PAGE = 50
 _MOST_SILENCES = 200
@@ -54,7 +54,7 @@ def alert_detail(visit: Visit) -> Response:
         moved=moved(alert),
         reasons=list(reasons(alert, visit.now)),
         found=found,
-        proof=visit.queries.checks_evidence(found.checks, alert.metric),
+        proof=_proof(visit.queries.checks_evidence(found.checks, alert.metric), alert.metric),
         events=visit.state.alerts.events(alert.id),
         notices=visit.queries.notices_of(alert.id, alert.opened_at),
         holds=_holds(visit, [alert]).get(alert.id, Holds()),
@@ -62,6 +62,13 @@ def alert_detail(visit: Visit) -> Response:
         durations=DURATIONS,
         scopes=scopes(alert),
     )
+
+
+def _proof(parts: Iterable[CheckRun], metric: str) -> list[tuple[RunRecord, EvidenceRecord, str]]:
+    """What each run found of the metric, and how much that is."""
+    return [
+        (part.run, found, size_of(part, found)) for part in parts for found in part.evidence if found.metric == metric
+    ]
 
 
 def scopes(alert: AlertRecord) -> dict[str, tuple[str, dict[str, str]]]:
@@ -81,10 +88,10 @@ def _own(alert: AlertRecord) -> dict[str, str]:
 
 
 def _holds(visit: Visit, alerts: list[AlertRecord]) -> dict[str, Holds]:
-    seen = Connectivity.from_json(Beats(visit.state.store.sessions).setting(CONNECTIVITY))
-    conditions = Conditions(offline=seen is not None and seen.offline)
-    windows = Configured.stored(visit.state).maintenance
-    return visit.state.alerts.holds(alerts, at=visit.now, windows=windows, conditions=conditions)
+    configured, store = Configured.stored(visit.state), visit.state.store
+    entries = entries_by_id(store, (known.entry for known in configured.endpoints.values()))
+    faults = our_faults(store, entries, visit.now)
+    return visit.state.alerts.holds(alerts, at=visit.now, windows=configured.maintenance, conditions=faults)
 
 
 def _covering(visit: Visit, alert: AlertRecord) -> list[SilenceRecord]:

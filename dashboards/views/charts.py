@@ -22,7 +22,7 @@ def chart_picture(visit: Visit) -> Response:
     metric = _asked_metric(visit)
     chart = Past.asked(visit, Configured.stored(visit.state)).chart(metric.name)
     theme = Theme.DARK if visit.asked("theme") == Theme.DARK else Theme.LIGHT
-    width = Width.NARROW if visit.asked("width") == Width.NARROW else Width.WIDE
+    width = Width(visit.asked("width")) if visit.asked("width") in tuple(Width) else Width.WIDE
     known = visit.asked("v") == chart.digest
     return Response(drawn(chart, theme, width), media_type="image/svg+xml", headers=_FOR_EVER if known else PRIVATE)
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from dashboards.chart import METRICS, Chart, Range
-from dashboards.configured import Configured, labels_of
-from dashboards.past import ALERT_LETTER, LETTERS, Past
+from dashboards.chart import METRICS, Chart, Range, Width
+from dashboards.configured import Configured, covered, labels_of
+from dashboards.marks import picture
+from dashboards.past import ALERT_LETTER, LETTERS, NAMES, Past
 from dashboards.sentences import headline, standing_of_fidelity
 from dashboards.states import state_of
 from dashboards.visit import Visit
@@ -20,6 +21,7 @@ from monitor.store.vocabulary import AlertState
 _ALERTS = 10
 _RUNS = 15
 _CHANGES = 15
+_LINES = 100
 
 
 def endpoint(visit: Visit) -> Response:
@@ -29,7 +31,9 @@ def endpoint(visit: Visit) -> Response:
     labels = labels_of(record)
     alerts = visit.state.alerts.list(Window(_ALERTS), AlertFilter(endpoint_id=record.id)).items
     still_open = [alert for alert in alerts if alert.state is not AlertState.RESOLVED]
-    state = state_of(past.standing, still_open, maintenance=configured.in_maintenance(labels, visit.now))
+    charts = _shown([past.chart(name) for name in METRICS])
+    maintenance = covered(labels, configured.open_windows(visit.now))
+    state = state_of(past.standing, still_open, maintenance=maintenance)
     return visit.page(
         "endpoint.html",
         endpoint=record,
@@ -41,7 +45,10 @@ def endpoint(visit: Visit) -> Response:
         judged=past.standing.judged,
         next_at=None if past.slots is None else past.slots.next_slot(visit.now),
         evidence=past.evidence,
-        charts=_shown([past.chart(name) for name in METRICS]),
+        charts=charts,
+        sizes=_sizes(charts),
+        marks=past.marks[: -_LINES - 1 : -1],
+        mark_count=len(past.marks),
         range=past.length,
         ranges=tuple(Range),
         alerts=alerts,
@@ -49,6 +56,7 @@ def endpoint(visit: Visit) -> Response:
         changes=browse.changes(ChangeFilter(endpoint_id=record.id), Window(_CHANGES)).items,
         letters=LETTERS,
         alert_letter=ALERT_LETTER,
+        names=NAMES,
     )
 
 
@@ -57,3 +65,8 @@ def _shown(charts: Sequence[Chart]) -> list[Chart]:
     found = [chart for chart in charts if chart.points]
     telling = [chart for chart in found if chart.metric is not METRICS["token_offset"]]
     return telling or found
+
+
+def _sizes(charts: Sequence[Chart]) -> dict[str, tuple[int, int]]:
+    """The pictures' widths and heights: charts of one time have the same marks, and so the same room for them."""
+    return {width.value: picture(charts[0], width) for width in Width} if charts else {}

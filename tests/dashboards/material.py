@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from sqlalchemy.orm import Session
 
 from monitor.alerts.rule import rules_for
 from monitor.alerts.signals import Tick
@@ -16,8 +18,8 @@ from monitor.config.objects import objects_of
 from monitor.deliveries.attempt import Tried
 from monitor.deliveries.dispatch import Dispatch
 from monitor.deliveries.routes import Routes
-from monitor.drift.bootstrap import Interval
-from monitor.drift.causes import Cause
+from monitor.drift.cause import Cause
+from monitor.drift.interval import Interval
 from monitor.drift.rule import Verdict
 from monitor.store import (
     CheckRequest,
@@ -106,15 +108,17 @@ def filled(store: Store, folder: Path, now: datetime) -> Installation:
     installation = Installation(store, now)
     _configure(store, folder, now)
     past = list(_slots(now))
+    # A month of every story would take as long as all the tests together.
+    recent = past[-48:]
     rng = random.Random(7)
-    _story(installation, "fine", "acme", "wren-8b", "wren", _steady(past, rng))
-    _story(installation, "drifting", "acme", "lark-30b", "acme/lark-30b", _drifting(past, rng), {"tier": "prod"})
-    _story(installation, "failing", "hooli", "lark-30b", "lark", _failing(past, rng))
-    _story(installation, "silent", "hooli", "wren-8b", "wren-8b-instruct", _steady(past[:-16], rng))
+    _story(installation, "fine", "acme", "wren-8b", "wren", steady(recent, rng))
+    _story(installation, "drifting", "acme", "lark-30b", "acme/lark-30b", drifting(past, rng), {"tier": "prod"})
+    _story(installation, "failing", "hooli", "lark-30b", "lark", failing(recent, rng))
+    _story(installation, "silent", "hooli", "wren-8b", "wren-8b-instruct", steady(recent[:-16], rng))
     _story(
         installation, "new", "initech", "wren-8b", "wren", [Found(past[-1], Verdict.INCONCLUSIVE, None, enrols=True)]
     )
-    _story(installation, "kept", "umbrella", "wren-8b", "umbrella/wren", _steady(past, rng))
+    _story(installation, "kept", "umbrella", "wren-8b", "umbrella/wren", steady(recent[-8:], rng))
     _story(installation, "hostile", HOSTILE[:60], TURNING, HOSTILE, _hostile(past, rng), {"note": HOSTILE})
     _fall_silent(installation)
     _log_changes(installation)
@@ -138,30 +142,31 @@ def _slots(now: datetime) -> Iterator[datetime]:
             yield at
 
 
-def _steady(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
+def steady(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
     first, *rest = slots
     enrolled = Found(first, Verdict.INCONCLUSIVE, None, enrols=True)
     return [enrolled, *(Found(at, shift=rng.uniform(0, 0.004), fidelity=rng.uniform(0.011, 0.016)) for at in rest)]
 
 
-def _drifting(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
+def drifting(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
     before, after = slots[:-14], slots[-14:]
     causes = (Cause("w4-g64", 0.93), Cause("w8-channel", 0.07))
 
-    def drifted(at: datetime, trigger: Trigger = Trigger.SCHEDULE) -> Found:
-        return Found(at, Verdict.DRIFT, rng.uniform(0.6, 0.7), rng.uniform(0.62, 0.72), trigger, causes=causes)
+    def drifted(at: datetime) -> Found:
+        return Found(at, Verdict.DRIFT, rng.uniform(0.6, 0.7), rng.uniform(0.62, 0.72), causes=causes)
 
-    confirmed = drifted(after[0] + timedelta(minutes=2), Trigger.CONFIRM)
-    return [*_steady(before, rng), drifted(after[0]), confirmed, *(drifted(at) for at in after[1:])]
+    # A confirming run's prompts are new: nothing was answered before that a shift could be measured against.
+    confirmed = replace(drifted(after[0] + timedelta(minutes=2)), trigger=Trigger.CONFIRM, shift=None)
+    return [*steady(before, rng), drifted(after[0]), confirmed, *(drifted(at) for at in after[1:])]
 
 
-def _failing(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
-    return [*_steady(slots[:-3], rng), *(Found(at, error="provider_auth") for at in slots[-3:])]
+def failing(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
+    return [*steady(slots[:-3], rng), *(Found(at, error="provider_auth") for at in slots[-3:])]
 
 
 def _hostile(slots: Sequence[datetime], rng: random.Random) -> list[Found]:
     suspect = Found(slots[-1], Verdict.SUSPECT, 0.03, 0.2, causes=(Cause(HOSTILE, 0.9),))
-    return [*_steady(slots[-20:-1], rng), suspect]
+    return [*steady(slots[-20:-1], rng), suspect]
 
 
 def _story(
@@ -174,31 +179,41 @@ def _story(
     labels: Mapping[str, str] | None = None,
 ) -> None:
     identity = EndpointIdentity(provider, f"https://{name}.test/v1", model, served, labels=labels or {})
-    record = installation.store.ensure_endpoint(identity, at=checks[0].at - timedelta(minutes=1))
-    installation.endpoints[name] = record
-    every = {**(labels or {}), "provider": provider, "model": model}
-    with installation.store.sessions.write() as session:
+    installation.endpoints[name] = story(installation.store, identity, checks)
+
+
+def story(store: Store, identity: EndpointIdentity, checks: Sequence[Found]) -> EndpointRecord:
+    """An endpoint with these checks behind it, and the alerts that they lead to."""
+    record = store.ensure_endpoint(identity, at=checks[0].at - timedelta(minutes=1))
+    every = {**identity.labels, "provider": identity.provider_slug, "model": identity.model_slug}
+    with store.sessions.write() as session:
         for found in checks:
-            request = CheckRequest(f"{name}:{found.at.isoformat()}:{found.trigger}", record.id, found.trigger, found.at)
-            claimed = queue_rows.enter_running(session, request, "test", found.at)
-            start = _start(record.id, claimed.entry.id, found.trigger)
-            run_id = run_rows.begin(session, start, "test", found.at)
-            ended = found.at + timedelta(seconds=30)
-            kept = observation_rows(run_id, [observation("a")] if found.enrols else [])
-            run_rows.finish(session, run_id, _result(found), kept, ended)
-            queue_rows.finish(
-                session,
-                claimed.lease,
-                status=RunStatus.FAILED if found.error else RunStatus.SUCCEEDED,
-                verdict=None if found.error else found.verdict,
-                enrolled=found.enrols,
-                error_code=found.error,
-                error=HOSTILE if found.error else None,
-                at=ended,
-            )
-            session.flush()
-            signals = check_signals(session, claimed.entry.id)
-            apply_signals(session, record.id, every, signals, rules_for([], every, EVERY), ended)
+            _check(session, record.id, found, every)
+    return record
+
+
+def _check(session: Session, endpoint_id: str, found: Found, labels: Mapping[str, str]) -> None:
+    key = f"{endpoint_id}:{found.at.isoformat()}:{found.trigger}"
+    request = CheckRequest(key, endpoint_id, found.trigger, found.at)
+    claimed = queue_rows.enter_running(session, request, "test", found.at)
+    start = _start(endpoint_id, claimed.entry.id, found.trigger)
+    run_id = run_rows.begin(session, start, "test", found.at)
+    ended = found.at + timedelta(seconds=30)
+    kept = observation_rows(run_id, [observation("a")] if found.enrols else [])
+    run_rows.finish(session, run_id, _result(found), kept, ended)
+    queue_rows.finish(
+        session,
+        claimed.lease,
+        status=RunStatus.FAILED if found.error else RunStatus.SUCCEEDED,
+        verdict=None if found.error else found.verdict,
+        enrolled=found.enrols,
+        error_code=found.error,
+        error=HOSTILE if found.error else None,
+        at=ended,
+    )
+    session.flush()
+    signals = check_signals(session, claimed.entry.id)
+    apply_signals(session, endpoint_id, labels, signals, rules_for([], labels, EVERY), ended)
 
 
 def _start(endpoint_id: str, check_id: str, trigger: Trigger) -> RunStart:

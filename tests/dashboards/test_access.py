@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from dashboards.headers import POLICY
+from monitor import clock
+from monitor.access.guard import ATTEMPTS_AT_ONCE
 from monitor.store.vocabulary import Role
 from tests.dashboards.visitor import PASSWORD, Visitors
 
@@ -63,14 +67,23 @@ def test_a_wrong_password_and_an_unknown_name_are_answered_alike(empty: Visitors
     assert answers[0] == answers[1]
 
 
-def test_guessing_is_slowed_down(empty: Visitors) -> None:
+def test_guessing_is_slowed_down_until_the_time_that_is_told(empty: Visitors, monkeypatch: pytest.MonkeyPatch) -> None:
     empty.add("alice", Role.ADMIN)
     visitor = empty.stranger
-    for _ in range(11):
+    begin = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: begin)
+
+    def guess() -> int:
         visitor.get("/sign-in")
         visitor.send("/sign-in", name="alice", password="wrong password")  # pragma: allowlist secret
-    assert visitor.response.status_code == 429
-    assert int(visitor.response.headers["retry-after"]) > 0
+        return int(visitor.response.status_code)
+
+    allowed = [guess() for _ in range(round(ATTEMPTS_AT_ONCE))]
+    assert 429 not in allowed
+    assert guess() == 429
+    wait = timedelta(seconds=int(visitor.response.headers["retry-after"]))
+    monkeypatch.setattr(clock, "now", lambda: begin + wait)
+    assert guess() in allowed
 
 
 def test_one_comes_back_to_where_one_wanted_to_go(empty: Visitors) -> None:

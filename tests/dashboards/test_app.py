@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ def test_the_application_opens_what_the_environment_names_and_closes_it(data_dir
         assert "Nothing is monitored yet" in client.get("/").text
         assert client.get("/api/v1/status").json()["alerts"] == 0
         assert client.get("/healthz").json() == {"status": "ok"}
+        assert gc.get_freeze_count() > 0
     assert (data_dir / "monitor.db").exists()
     assert not (data_dir / "monitor.db-wal").exists()
 

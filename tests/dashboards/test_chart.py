@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dashboards.chart import METRICS, Chart, Gap, Mark, Range, Theme, Width, gaps, within
 from dashboards.drawing import drawn, specification
 from dashboards.sparkline import DAYS, HEIGHT, WIDTH, sparkline
-from monitor.drift.bootstrap import Interval
+from monitor.drift.interval import Interval
 from monitor.store.pages_queries import Day
 from monitor.store.series import SeriesPoint, Span
 
@@ -71,9 +71,11 @@ def test_a_line_joins_nothing_across_a_gap() -> None:
     assert re.findall(r"'piece': (\d)", text)[:4] == ["0", "0", "1", "1"]
 
 
-def test_marks_that_nearly_coincide_become_one() -> None:
-    marks = (Mark(NOON - HOUR, "B", alert=False), Mark(NOON - HOUR, "C", alert=False))
-    assert "'letter': 'BC'" in str(specification(chart(point(2), marks=marks), Theme.LIGHT, Width.WIDE))
+def test_every_mark_has_its_line_and_its_letter() -> None:
+    marks = (Mark(NOON - HOUR, "B", alert=False), Mark(NOON - HOUR, "A", alert=True), Mark(NOON, "C", alert=False))
+    text = str(specification(chart(point(2), marks=marks), Theme.LIGHT, Width.WIDE))
+    assert re.findall(r"'letter': '(.*?)'", text) == ["C", "A", "B"]
+    assert text.count("'y2': {'value'") == 2
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -75,7 +76,7 @@ def test_a_chart_is_drawn_for_each_theme_and_width_without_foreign_text(
         root = ElementTree.fromstring(answer.text)
         drawings[answer.text] = {one.text for one in root.iter("{http://www.w3.org/2000/svg}text")}
 
-    assert len(drawings) == 4
+    assert len(drawings) == 6
     assert all("C" in letters and not any("<" in str(text) for text in letters) for letters in drawings.values())
 
 
@@ -104,6 +105,13 @@ def test_alerts_changes_and_runs_are_there(installation: Installation, visitors:
     runs = cells(page.all("table")[-1])
     assert len(runs) == 15
     assert runs[0][1:4] == ["logprobs", "schedule", "succeeded"]
+
+
+def test_what_the_lines_of_the_charts_are_is_listed(installation: Installation, visitors: Visitors) -> None:
+    listed = page_of(installation, visitors, "drifting").one("details")
+    assert listed.one("summary").text == "4 lines in this time"
+    lines = [re.sub(r" 20.*", "", one.text) for one in listed.all("li")]
+    assert lines == ["A alert fired", "F fingerprint", "B baseline", "C config"]
 
 
 def test_hostile_texts_are_text(installation: Installation, visitors: Visitors) -> None:

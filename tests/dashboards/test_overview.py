@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from dashboards.views.overview import MOST_CELLS
 from monitor import clock
+from monitor.config import load_config
+from monitor.config.objects import objects_of
+from monitor.store import EndpointIdentity, Store
 from monitor.store.beats import Beats
+from monitor.store.config import ConfigObjects
 from monitor.worker.canary import CONNECTIVITY, Connectivity
 from monitor.worker.tick import TICKING, Ticking
-from tests.dashboards.material import HOSTILE, Installation
+from tests.dashboards.material import HOSTILE, Found, Installation, story
 from tests.dashboards.pages import Element
+from tests.dashboards.statements import statements
 from tests.dashboards.visitor import Visitors
 
 
@@ -100,3 +107,44 @@ def test_an_empty_installation_says_what_to_do_next(empty: Visitors) -> None:
     assert len(page.one("ol").all("li")) == 3
     commands = [one.text for one in page.one("ol").all("code")]
     assert {"monitor config init", "monitor config check", "monitor config apply"} <= set(commands)
+
+
+def configured(store: Store, folder: Path, providers: int, models: int) -> None:
+    """Endpoints that nothing has checked yet."""
+    names = [f"model-{number:03}" for number in range(models)]
+    served = ", ".join(f"{{ model: {name}, name: {name} }}" for name in names)
+    entries = (f"{{ slug: p{n}, base_url: https://api.test/v1, models: [{served}] }}" for n in range(providers))
+    text = (
+        f"version: 1\nmodels: {{ {', '.join(f'{name}: {{}}' for name in names)} }}\nproviders: [{', '.join(entries)}]"
+    )
+    path = folder / "providers.yaml"
+    path.write_text(text, "utf-8")
+    ConfigObjects(store.sessions).apply(objects_of(load_config(path)), actor="test", at=clock.now())
+
+
+def test_a_large_matrix_comes_in_pages_that_keep_what_was_asked(empty: Visitors, tmp_path: Path) -> None:
+    configured(empty.store, tmp_path, providers=2, models=100)
+    visitor = empty.stranger
+
+    first = visitor.get("/?filter=model-0")
+
+    assert len(first.all(class_="cell")) == MOST_CELLS
+    assert "200 endpoints" in first.one(class_="heading").text
+    assert "Page 1 of 2: model-000 to model-074" in first.one(class_="pager").text
+    second = visitor.get("/" + first.one("a", rel="next").attributes["href"])
+    assert len(second.all(class_="cell")) == 200 - MOST_CELLS
+    assert second.one("input", name="filter").attributes["value"] == "model-0"
+    assert visitor.get("/?page=99").one("a", rel="prev").attributes["href"] == "?page=1"
+
+
+def test_more_endpoints_are_not_more_statements(installation: Installation, visitors: Visitors) -> None:
+    visitor = visitors.stranger
+    with statements() as few:
+        visitor.get("/")
+    for number in range(8):
+        identity = EndpointIdentity(f"more-{number}", "https://more.test/v1", "lark-30b", "lark")
+        story(installation.store, identity, [Found(installation.now - timedelta(hours=hours)) for hours in (2, 1)])
+    with statements() as many:
+        page = visitor.get("/")
+    assert len(page.all(class_="cell")) > 12
+    assert len(many) == len(few)
