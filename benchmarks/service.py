@@ -13,7 +13,7 @@ import platform
 from collections.abc import Iterator, Sequence
 
 from benchmarks.client_overhead import CONCURRENCY, client_overhead
-from benchmarks.embedded import ENDPOINTS, REAL_EVERY_S, embedded
+from benchmarks.embedded import ENDPOINTS, REAL_EVERY_S, embedded, pss, rss
 from benchmarks.growth import SIZES, Grown, grown
 from benchmarks.recording import EMBEDDED, PRODUCTION, recorded
 
@@ -70,7 +70,8 @@ def _embedded(seconds: float) -> Iterator[str]:
     yield from _head(f"monitor up, {ENDPOINTS} endpoints", "RSS", "PSS")
     for process in found.processes:
         yield _row(process.name, _megabytes(process.rss), _megabytes(process.pss))
-    yield _row("all, without the engine", _megabytes(found.rss), _megabytes(found.pss))
+    yield _row("all, without the engine", _megabytes(rss(found.processes)), _megabytes(pss(found.processes)))
+    yield _row("all, once a chart was drawn", _megabytes(rss(found.drawn)), _megabytes(pss(found.drawn)))
     yield ""
     yield (
         f"{found.checks} checks in {found.seconds:.0f} s, {found.failed} failed: {found.faster:.1f} times as fast as "
