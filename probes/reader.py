@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from probes.completion import Completion, Endpoint
+from probes.completion import Completion, Endpoint, Timings
 from probes.quirks import Quirk
 from probes.sse import Event, EventDecoder
 from probes.wire.answer import Answer
@@ -14,6 +14,7 @@ from probes.wire.body_form import BodyForm, is_event_stream, sniff
 from probes.wire.conclusion import Circumstances, conclude
 from probes.wire.json_value import parse_json
 from probes.wire.surrogates import paired
+from probes.wire.timeline import Timeline
 
 _DONE = "[DONE]"
 _REPLACEMENT_BYTES = b"\xef\xbf\xbd"
@@ -37,13 +38,15 @@ class AnswerReader:
         headers: Mapping[str, str],
         expected_arguments: Mapping[str, Any] | None = None,
         headers_at: float | None = None,
+        timings: Timings | None = None,
     ) -> None:
         """`expected_arguments` is what the probe wants every call to say, where it knows that beforehand, `headers_at`
-        when the headers came, in seconds after the request was sent."""
+        when the headers came, in seconds after the request was sent. `timings` are those of the answer where it is read
+        again, so that what they tell is found again."""
         self._headers = {name.lower(): paired(value) for name, value in headers.items()}
         self._http_status = http_status
         self._expected_arguments = expected_arguments
-        self._answer = Answer(Asked.of(request, chat=endpoint == "/v1/chat/completions"))
+        self._answer = Answer(Asked.of(request, chat=endpoint == "/v1/chat/completions"), Timeline(timings))
         self._answer.timeline.mark_first("headers", headers_at)
         self._form: BodyForm | None = None
         self._unsniffed = bytearray()
@@ -146,10 +149,16 @@ class AnswerReader:
 
 
 def read(
-    request: Mapping[str, Any], *, endpoint: Endpoint, http_status: int, headers: Mapping[str, str], body: bytes
+    request: Mapping[str, Any],
+    *,
+    endpoint: Endpoint,
+    http_status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    timings: Timings | None = None,
 ) -> Completion:
-    """The answer whose whole body is at hand."""
-    reader = AnswerReader(request, endpoint=endpoint, http_status=http_status, headers=headers)
+    """The answer whose whole body is at hand, with the timings of when it came where they are known."""
+    reader = AnswerReader(request, endpoint=endpoint, http_status=http_status, headers=headers, timings=timings)
     reader.feed(body)
     return reader.finish()
 

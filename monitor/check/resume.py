@@ -50,7 +50,11 @@ def _completion(item: Item, outcome: Outcome, exchange: Exchange) -> Completion 
     last = exchange.answers[-1] if exchange.answers else None
     if last is None or last.http_status is None or (exchange.timings is None and outcome is not Outcome.OK):
         return None
-    found = read(
-        exchange.request, endpoint=item.endpoint, http_status=last.http_status, headers=last.headers, body=last.body
+    return read(
+        exchange.request,
+        endpoint=item.endpoint,
+        http_status=last.http_status,
+        headers=last.headers,
+        body=last.body,
+        timings=exchange.timings,
     )
-    return found if exchange.timings is None else replace(found, timings=exchange.timings)

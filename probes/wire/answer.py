@@ -24,8 +24,9 @@ _REPLACEMENT = "\ufffd"
 class Answer:
     """What has come of an answer so far. Of several choices the one that came first is read."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, timeline: Timeline) -> None:
         self.asked = asked
+        self.timeline = timeline
         self.quirks: set[Quirk] = set()
         self.streamed = False
         self.answered = False
@@ -40,7 +41,6 @@ class Answer:
         self.shape: Shape | None = None
         self.text_chunks = 0
         self.covered_chunks = 0
-        self.timeline = Timeline()
         self._choice: int | None = None
         self._vacant = False
 

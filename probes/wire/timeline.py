@@ -12,9 +12,14 @@ _NEARLY_ALL = 0.9
 
 
 class Timeline:
-    """Marks what happened with seconds after the request was sent. What comes without a time leaves no mark."""
+    """Marks what happened with seconds after the request was sent. What comes without a time leaves no mark.
 
-    def __init__(self) -> None:
+    `recorded` is what the first reading of the same body found: then its times are taken, and none are given.
+    """
+
+    def __init__(self, recorded: Timings | None = None) -> None:
+        self._recorded = recorded
+        self._recorded_chunks = iter(recorded.chunks if recorded else ())
         self._first: dict[str, float] = {}
         self._last: dict[str, float] = {}
         self._arrivals: list[tuple[float, int]] = []
@@ -42,11 +47,12 @@ class Timeline:
             self._first_output_tokens = tokens
         self.mark_first("first_output", at)
         self.mark_last("last_output", at)
-        if at is not None:
-            self._arrivals.append((at, size))
+        arrival = next(self._recorded_chunks, at)
+        if arrival is not None:
+            self._arrivals.append((arrival, size))
 
     def timings(self) -> Timings:
-        return Timings(
+        return self._recorded or Timings(
             **self._first,
             **self._last,
             chunks=tuple(at for at, _ in self._arrivals),

@@ -16,6 +16,7 @@ from probes import latency, logprobs
 from probes.client import Client
 from probes.errors import ProbeError
 from probes.plan import Plan, Sample
+from probes.quirks import Quirk
 from probes.target import Target
 from tests.endpoints import hostile
 from tests.endpoints.lawful import Lawful
@@ -29,7 +30,7 @@ def asked(plan: Plan, handler: Handler) -> list[Sample]:
     """What the client brings back, also where the provider is given up."""
 
     async def send(base_url: str) -> list[Sample]:
-        target = Target(base_url=base_url, served_name="acme/lark-30b", allow_private=True, idle_timeout_s=0.3)
+        target = Target(base_url=base_url, served_name="acme/lark-30b", allow_private=True)
         samples: list[Sample] = []
         async with Client(target) as client:
             with suppress(ProbeError):
@@ -55,9 +56,15 @@ async def breaking_off(received: Received, connection: Connection) -> None:
     connection.reset()
 
 
+async def holding_back(received: Received, connection: Connection) -> None:
+    await asyncio.sleep(0.1)
+    await Lawful().stream(received.json, connection)
+
+
 PLANS: dict[str, tuple[Plan, Handler]] = {
     "log-probabilities": (logprobs.plan(SEED, NONCE, n=8, has_reference=True), ScriptedModel()),
     "streams": (latency.plan(SEED, NONCE, streams=3, max_tokens=8), Lawful()),
+    "held back": (latency.plan(SEED, NONCE, streams=1, max_tokens=10), holding_back),
     "refused": (logprobs.plan(SEED, NONCE, n=4, has_reference=False), refusing),
     "broken off": (latency.plan(SEED, NONCE, streams=1), breaking_off),
 }
@@ -77,6 +84,13 @@ def test_a_stored_sample_is_the_sample_again_with_its_timings(name: str) -> None
 
 def without_headers(sample: Sample) -> Sample:
     return replace(sample, attempts=tuple(replace(attempt, headers={}) for attempt in sample.attempts))
+
+
+def test_output_that_was_held_back_is_known_to_have_been() -> None:
+    (again,) = rebuilt(PLANS["held back"][0], stored(asked(*PLANS["held back"])))
+
+    assert again.completion is not None
+    assert Quirk.BUFFERED_TOKENS in again.completion.quirks
 
 
 def test_latencies_of_stored_streams_are_what_they_were() -> None:
