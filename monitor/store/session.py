@@ -17,6 +17,8 @@ from monitor.store.database import Database
 from monitor.store.faults import storage_faults
 
 BUSY_TIMEOUT_MS = 5000
+# A worker that stands still within a transaction holds its rows from everybody else; a lease is not worth more.
+IDLE_WRITER_S = 20
 _JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 # Few enough that no other writer waits noticeably (SERVICE.md 3.4).
 _PAGES_AT_ONCE = 200
@@ -37,6 +39,8 @@ class Sessions:
         # A transaction that reads first and writes later fails at once when another one wrote in between, whatever the
         # timeout; IMMEDIATE waits its turn instead (SERVICE.md F8).
         self._writer = open_engine(database, begin="BEGIN IMMEDIATE")
+        if database.path is None:
+            event.listen(self._writer, "connect", _limit_idleness)
         self._reader = open_engine(database, begin="BEGIN", pragmas=(*_PRAGMAS, "query_only = ON"))
         self._writing = sessionmaker(self._writer, expire_on_commit=False)
         steady = self._reader.execution_options(**_reading_options(database))
@@ -103,6 +107,11 @@ def _prepare_connection(pragmas: tuple[str, ...], connection: Any, _record: obje
     connection.isolation_level = None
     for pragma in pragmas:
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _limit_idleness(connection: Any, _record: object) -> None:
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_WRITER_S}s'")
+    connection.commit()
 
 
 def _begin(statement: str, connection: Connection) -> None:

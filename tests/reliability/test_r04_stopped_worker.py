@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from signal import Signals
 
 import pytest
 
+from monitor import clock
+from monitor.errors import StorageError
+from monitor.store import Claimed, Queue, Store
+from monitor.store.queue import claim
 from tests.reliability.conftest import Measured
 from tests.reliability.service import N, Service, wait_until
 from tests.reliability.slow import slow_endpoint
@@ -21,7 +26,8 @@ def test_what_a_stopped_worker_held_is_made_by_another_and_left_alone(service: S
         wait_until(lambda: len(endpoint.received) >= 8, "the first answers")
         stopped = service.owner(check_id)
 
-        stopped.tell_group(Signals.SIGSTOP)
+        with service.store.sessions.write():  # SQLite has one writer: one that stood still in its turn would stop all
+            stopped.tell_group(Signals.SIGSTOP)
         recovery = service.wait_for(check_id)
         ended = service.entry(check_id)
         stopped.tell_group(Signals.SIGCONT)
@@ -43,3 +49,26 @@ def test_what_a_stopped_worker_held_is_made_by_another_and_left_alone(service: S
         recovery_s=recovery,
         aim="taken over within 90 s; writes of the old owner refused",
     )
+
+
+def test_a_worker_that_stands_still_in_a_transaction_holds_nobody_up_for_long(
+    tmp_path: Path, postgres_url: str, valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitor.store.session.IDLE_WRITER_S", 1)
+    service = Service(tmp_path, postgres_url, valkey_url)
+    (check_id,) = service.enqueue(service.configure("http://127.0.0.1:9/v1"), "held", ring=False)
+    other = Store.open(postgres_url, at=clock.now())
+
+    def stand_still() -> None:
+        with service.store.sessions.write() as session:
+            assert claim(session, check_id, "stopped", clock.now()) is not None
+            taken.append(Queue(other.sessions).claim(check_id, "another", clock.now()))
+
+    taken: list[Claimed | None] = []
+    with pytest.raises(StorageError):
+        stand_still()
+
+    assert taken != [None]
+    assert service.entry(check_id).lease_owner == "another"
+    other.close()
+    service.close()
