@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from reference_engine import bundle
 pytest_plugins = ("tests.servers.fixtures",)
 # Its assertions are to say what they compared.
 pytest.register_assert_rewrite("tests.reliability.service")
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, print_blob=True)
