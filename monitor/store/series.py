@@ -13,7 +13,6 @@ from sqlalchemy import func, null, select
 from sqlalchemy.orm import Session, defer
 
 from monitor.drift.interval import Interval
-from monitor.drift.student import t_quantile
 from monitor.store.quantiles import Agg, quantile
 from monitor.store.rollups import WIDTHS, bucket_start
 from monitor.store.session import Sessions
@@ -93,9 +92,11 @@ class Sums:
         """Student's t over the points; None for a single one."""
         if self.points < 2:
             return None
+        from scipy.special import stdtrit  # a tenth of what a web process weighs, and only charts ask for it
+
         # Rounding may leave a tiny negative number where all points are equal.
         variance = max(0.0, self.total_squares - self.total * mean) / (self.points - 1)
-        half = t_quantile((1 + LEVEL) / 2, self.points - 1) * math.sqrt(variance / self.points)
+        half = float(stdtrit(self.points - 1, (1 + LEVEL) / 2)) * math.sqrt(variance / self.points)
         return Interval(mean - half, mean + half, LEVEL)
 
 

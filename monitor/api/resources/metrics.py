@@ -15,7 +15,6 @@ from monitor.api.resources.endpoints import existing
 from monitor.api.resources.runs import IntervalDocument
 from monitor.api.shapes import Metric, Shape, Since, Until, WantedEndpoint
 from monitor.drift.interval import Interval
-from monitor.drift.student import t_quantile
 from monitor.errors import Finding, RequestError
 from monitor.store.quantiles import Agg
 from monitor.store.series import LEVEL, MOST_POINTS, SeriesPoint, Span, Step, Sums
@@ -174,8 +173,10 @@ def difference_interval(sums: Sums, first: Sums) -> Interval | None:
     both = of_sums + of_first
     if both == 0.0:
         return Interval(difference, difference, LEVEL)
+    from scipy.special import stdtrit  # see monitor.store.series
+
     freedom = both**2 / (of_sums**2 / (sums.points - 1) + of_first**2 / (first.points - 1))
-    half = t_quantile((1 + LEVEL) / 2, freedom) * math.sqrt(both)
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(both)
     return Interval(difference - half, difference + half, LEVEL)
 
 
