@@ -17,7 +17,7 @@ from monitor.deliveries.attempt import Tried
 from monitor.deliveries.destination import format_of, resolve_destination
 from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.formats import Body, render
-from monitor.deliveries.group import Decision, Group, Hold, Member, Timing, decide
+from monitor.deliveries.group import PASSING, Decision, Group, Hold, Member, decide
 from monitor.deliveries.notice import Notice, NoticeType, Reason
 from monitor.deliveries.retry import next_step
 from monitor.deliveries.routes import Routes, Target
@@ -31,15 +31,13 @@ AT_ONCE = 500
 Holds = Callable[[AlertFacts, datetime], frozenset[Hold]]
 Send = Callable[..., Tried]
 
-# Steps that are told as they are, beside what the group says of the alert.
-_AT_ONCE = {
-    EventKind.ACKED.value: (NoticeType.ACKNOWLEDGED, Reason.ACKNOWLEDGED),
-    EventKind.FLAPPING.value: (NoticeType.FLAPPING, Reason.FLAPPING),
-    EventKind.CALM.value: (NoticeType.FLAPPING, Reason.FLAPPING),
-}
-
 _TYPES = frozenset(kind.value for kind in NoticeType)
-_OVER = (Reason.ALL_RESOLVED, Reason.NEW_RESOLVED)
+# Of what a group has to say; all else is firing.
+_TYPE_OF = {
+    Reason.ALL_RESOLVED: NoticeType.RESOLVED,
+    Reason.NEW_RESOLVED: NoticeType.RESOLVED,
+    Reason.FLAPPING: NoticeType.FLAPPING,
+}
 
 _log = logging.getLogger(__name__)
 
@@ -85,8 +83,9 @@ class Dispatch:
         made: list[str] = []
         for step in self.deliveries.alert_steps(AT_ONCE):
             with _alone(f"A step of alert {step.alert.id}"):
-                targets = self._targets(step)
-                made += self.deliveries.fan_out_alert(step, targets, self._at_once(step, targets), self._write, now)
+                targets = self.routes.targets(step.alert.labels, step.alert.severity)
+                at_once = self._at_once(step, targets, now)
+                made += self.deliveries.fan_out_alert(step, targets, at_once, self._write, now)
         for event in self.deliveries.event_steps(AT_ONCE):
             with _alone(f"Event {event.event_id}"):
                 made += self.deliveries.fan_out_event(event, self._of_event(event), self._write, now)
@@ -137,13 +136,11 @@ class Dispatch:
             _log.exception("Delivery %s failed.", claimed.entry.id)
             return Tried(error="an error of the monitor itself; its log has it")
 
-    def _targets(self, step: AlertStep) -> list[Target]:
-        return self.routes.targets(step.alert.labels, step.alert.severity)
-
-    def _at_once(self, step: AlertStep, targets: Sequence[Target]) -> list[Notice]:
-        if step.kind not in _AT_ONCE:
+    def _at_once(self, step: AlertStep, targets: Sequence[Target], now: datetime) -> list[Notice]:
+        """An acknowledgement, which is not told later where something holds it back: it is old news then."""
+        if step.kind != EventKind.ACKED or self.holds(step.alert, now) & PASSING:
             return []
-        kind, reason = _AT_ONCE[step.kind]
+        kind, reason = NoticeType.ACKNOWLEDGED, Reason.ACKNOWLEDGED
         return [
             Notice(kind, reason, step.at, target.channel, target.group_key, (step.alert,), target.labels)
             for target in targets
@@ -161,26 +158,44 @@ class Dispatch:
         ]
 
     def _flush(self, group_id: GroupId, now: datetime) -> str | None:
-        timing = self.routes.timing(group_id.route)
-        if timing is None or group_id.channel not in self.routes.channels:
+        if group_id.channel not in self.routes.channels:
             self.deliveries.drop_group(group_id)
             return None
 
+        def home(alert: AlertFacts) -> Target | None:
+            return self.routes.target(alert, group_id.channel)
+
         def choose(group: Group, alerts: Sequence[AlertFacts]) -> Decision:
-            return self._choose(group, alerts, timing, now)
+            members = [Member(alert, self._all_holds(alert, home(alert), now)) for alert in alerts]
+            timing = self.routes.timing(group_id.route)
+            return decide(group, members, timing, now, self.routes.heard(group_id.channel))
 
         def notice_of(reason: Reason, alerts: Sequence[AlertFacts], labels: Mapping[str, str]) -> Notice | None:
-            kind = NoticeType.RESOLVED if reason in _OVER else NoticeType.FIRING
-            if not self.routes.hears(group_id.channel, kind):
-                return None
-            ordered = most_urgent_first(alerts)
-            return Notice(kind, reason, now, group_id.channel, group_id.group_key, ordered, labels)
+            return self._notice(group_id, reason, alerts, labels, now)
 
-        return self.deliveries.flush(group_id, choose, notice_of, self._write, now)
+        return self.deliveries.flush(group_id, home, choose, notice_of, self._write, now)
 
-    def _choose(self, group: Group, alerts: Sequence[AlertFacts], timing: Timing, now: datetime) -> Decision:
-        members = [Member(alert, own_holds(alert, now) | self.holds(alert, now)) for alert in alerts]
-        return decide(group, members, timing, now)
+    def _all_holds(self, alert: AlertFacts, home: Target | None, now: datetime) -> frozenset[Hold]:
+        unrouted = frozenset([Hold.UNROUTED]) if home is None else frozenset()
+        return own_holds(alert, now) | self.holds(alert, now) | unrouted
+
+    def _notice(
+        self,
+        group_id: GroupId,
+        reason: Reason,
+        alerts: Sequence[AlertFacts],
+        labels: Mapping[str, str],
+        now: datetime,
+    ) -> Notice | None:
+        """None where the channel does not listen to that; one that listens only to what is over hears that alone."""
+        heard = self.routes.heard(group_id.channel)
+        kind = _TYPE_OF.get(reason, NoticeType.FIRING)
+        over = [alert for alert in alerts if alert.resolved]
+        if kind not in heard and over:
+            kind, reason, alerts = NoticeType.RESOLVED, Reason.NEW_RESOLVED, over
+        if kind not in heard:
+            return None
+        return Notice(kind, reason, now, group_id.channel, group_id.group_key, most_urgent_first(alerts), labels)
 
     def _write(self, notice: Notice) -> Body:
         return render(replace(notice, external_url=self.external_url), format_of(self.routes.channels[notice.channel]))

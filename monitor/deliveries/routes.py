@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from monitor.alerts.states import Severity
 from monitor.config.matching import matches
+from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.group import Timing
 from monitor.deliveries.notice import USUAL_EVENTS, NoticeType
 
@@ -55,6 +56,11 @@ class Routes:
                     found.setdefault(channel, _target(route, channel, labels))
         return list(found.values())
 
+    def target(self, alert: AlertFacts, channel: str) -> Target | None:
+        """An alert's group of one channel; None where no route leads there."""
+        found = self.targets(alert.labels, alert.severity)
+        return next((target for target in found if target.channel == channel), None)
+
     def listeners(self, event: NoticeType, labels: Mapping[str, str]) -> list[str]:
         """The channels that hear of an event: those its labels are routed to, or all where it concerns no endpoint.
 
@@ -68,22 +74,29 @@ class Routes:
         return [channel for channel in ids if channel != failing and self.hears(channel, event)]
 
     def hears(self, channel: str, event: NoticeType) -> bool:
-        entry = self.channels.get(channel)
-        return entry is not None and event in (USUAL_EVENTS if entry.events is None else entry.events)
+        return channel in self.channels and event in self.heard(channel)
 
-    def timing(self, route: str) -> Timing | None:
-        """None for a route that is no longer there."""
-        found = next((entry for entry in self.routes if entry.id == route), None)
-        return None if found is None else _timing(found)
+    def heard(self, channel: str) -> Collection[NoticeType]:
+        """What a channel hears of."""
+        events = self.channels[channel].events
+        return USUAL_EVENTS if events is None else [NoticeType(event) for event in events]
+
+    def timing(self, route: str) -> Timing:
+        """The usual one for a route that is no longer there."""
+        return _timing(next((entry for entry in self.routes if entry.id == route), None) or _usual_route(route))
 
     def _matching(self, labels: Mapping[str, str]) -> list[Route]:
         return [route for route in self.routes if matches(route.match, labels)]
 
 
 def _to_everyone(channels: Mapping[str, Channel]) -> tuple[Route, ...]:
+    return (_usual_route("default", *channels),) if channels else ()
+
+
+def _usual_route(name: str, *channels: str) -> Route:
     from monitor.config.service import Route
 
-    return (Route(id="default", to=tuple(channels)),) if channels else ()
+    return Route.model_construct(id=name, to=channels)
 
 
 def _target(route: Route, channel: str, labels: Mapping[str, str]) -> Target:

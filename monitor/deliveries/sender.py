@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import datetime
+from urllib.parse import unquote, urlsplit
 
 from monitor import clock
 from monitor.deliveries import apprise_channel
@@ -12,6 +14,7 @@ from monitor.deliveries.attempt import Tried
 from monitor.deliveries.destination import Destination
 from monitor.deliveries.formats import Body
 from monitor.deliveries.signature import signed_headers
+from monitor.redaction import REDACTED, KnownSecrets
 from probes.address import AddressPolicy, policy_for
 from probes.clock import SystemClock
 from probes.errors import AddressForbiddenError
@@ -47,29 +50,44 @@ def send(
         "User-Agent": "endpoint-monitor",
         **signed_headers(message_id, body.content, secrets, at),
     }
+    url = destination.url.get_secret_value()
     started = clock.monotonic()
     try:
         answer = asyncio.run(
             post_once(
                 transport(policy_for(destination.allow_private)),
-                destination.url.get_secret_value(),
+                url,
                 headers=headers,
                 content=body.content,
                 timeout_s=timeout_s,
             )
         )
     except (TransportError, AddressForbiddenError) as error:
-        return Tried(error=error.message, milliseconds=_since(started))
-    return _answered(answer, _since(started))
+        return Tried(error=_without_parts(url, error.message), milliseconds=_since(started))
+    return _answered(answer, url, _since(started))
 
 
-def _answered(answer: Answer, milliseconds: float) -> Tried:
+def _answered(answer: Answer, url: str, milliseconds: float) -> Tried:
     return Tried(
         http_status=answer.status,
-        response=answer.body.decode("utf-8", "replace"),
+        response=_without_parts(url, answer.body.decode("utf-8", "replace")),
         retry_after=answer.headers.get("retry-after"),
         milliseconds=milliseconds,
     )
+
+
+def _without_parts(url: str, text: str) -> str:
+    """`text` without the path and the query of a webhook, which may be its secret, and without any part of them that is
+    long enough to be one, in whatever case and spelling the receiver names them."""
+    given = urlsplit(url)
+    parts = KnownSecrets()
+    for part in (given.path, given.query, *re.split("[/?&=]", f"{given.path}?{given.query}")):
+        parts.add(part)
+        parts.add(unquote(part))
+    longest_first = sorted(parts, key=len, reverse=True)
+    if not longest_first:
+        return text
+    return re.sub("|".join(map(re.escape, longest_first)), REDACTED, text, flags=re.IGNORECASE)
 
 
 def _since(started: float) -> float:

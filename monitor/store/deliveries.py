@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
+from monitor.alerts.states import AlertState
 from monitor.deliveries.attempt import Tried
 from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.formats import Body
-from monitor.deliveries.notice import Notice, NoticeType, Reason
+from monitor.deliveries.notice import Notice, Reason
 from monitor.deliveries.retry import Step
 from monitor.deliveries.routes import Target
 from monitor.errors import NotFoundError
@@ -20,6 +21,7 @@ from monitor.store import (
     notify_groups,
     outbox,
 )
+from monitor.store.access import audit
 from monitor.store.delivery_again import Write
 from monitor.store.delivery_lines import entry_of
 from monitor.store.delivery_records import (
@@ -33,7 +35,7 @@ from monitor.store.delivery_records import (
     Told,
 )
 from monitor.store.keyset import Page, Window
-from monitor.store.notify_groups import Choose
+from monitor.store.notify_groups import Choose, Home
 from monitor.store.session import Sessions
 from monitor.store.tables import AlertEvent, Delivery, ServiceEvent
 from monitor.store.vocabulary import DeliveryStatus
@@ -61,20 +63,22 @@ class Deliveries:
     ) -> list[str]:
         """Put a step of an alert into its groups, and enter what is told at once; the ids of the latter.
 
-        `at_once` go to channels that the alert was announced to, or, for flapping, to every one. Nothing where another
-        process has done so.
+        `at_once` go to channels that the alert was announced to. Nothing where another process has done so.
         """
+        alert_id = step.alert.id
         with self._sessions.write() as session:
-            channel_health.lock(session, [target.channel for target in targets])
+            knowing = notify_groups.channels_of(session, alert_id)
+            channel_health.lock(session, [*knowing, *(target.channel for target in targets)])
             if not outbox.take_step(session, AlertEvent, step.event_id, at):
                 return []
-            told = {t.channel for t in targets if step.alert.id in notify_groups.told_firing(session, t)}
             for target in targets:
-                notify_groups.join(session, target, step.alert.id, step.to_state, step.at)
+                notify_groups.join(session, target, alert_id, step.to_state, step.at)
+            if step.to_state is AlertState.RESOLVED:
+                # Routes lead to the others no more, but they heard it fire.
+                notify_groups.wake(session, alert_id, {*knowing} - {target.channel for target in targets}, at)
+            told = {t.channel for t in targets if alert_id in notify_groups.told_firing(session, t)}
             return [
-                delivery_lines.add(session, notice, write(notice), at)
-                for notice in at_once
-                if notice.type is NoticeType.FLAPPING or notice.channel in told
+                delivery_lines.add(session, notice, write(notice), at) for notice in at_once if notice.channel in told
             ]
 
     def fan_out_event(self, step: EventStep, notices: Sequence[Notice], write: Write, at: datetime) -> list[str]:
@@ -89,11 +93,13 @@ class Deliveries:
         with self._sessions.read() as session:
             return notify_groups.due_groups(session, at, limit)
 
-    def flush(self, group_id: GroupId, choose: Choose, notice_of: NoticeOf, write: Write, at: datetime) -> str | None:
+    def flush(
+        self, group_id: GroupId, home: Home, choose: Choose, notice_of: NoticeOf, write: Write, at: datetime
+    ) -> str | None:
         """Decide a group, and enter the message that `notice_of` makes of it; its id."""
         with self._sessions.write() as session:
             channel_health.lock(session, [group_id.channel])
-            decision = notify_groups.settle(session, group_id, choose, at)
+            decision = notify_groups.settle(session, group_id, home, choose, at)
             if decision is None or decision.reason is None:
                 return None
             labels = notify_groups.labels_of(session, group_id.channel, group_id.group_key)
@@ -136,18 +142,24 @@ class Deliveries:
         with self._sessions.read() as session:
             return delivery_lines.following(session, entry)
 
-    def try_channel(self, notice: Notice, body: Body, at: datetime) -> DeliveryEntry:
+    def try_channel(self, notice: Notice, body: Body, at: datetime, actor: str) -> DeliveryEntry:
         """Enter a test message, in place of one that still waits, and switch its channel on."""
         with self._sessions.write() as session:
-            return entry_of(session.get_one(Delivery, delivery_again.try_channel(session, notice, body, at)))
+            delivery_id = delivery_again.try_channel(session, notice, body, at)
+            audit(session, actor, "channel.test", notice.channel, {"delivery": delivery_id}, at)
+            return entry_of(session.get_one(Delivery, delivery_id))
 
-    def redeliver(self, ids: Collection[str], at: datetime) -> list[str]:
-        """Raises NotFoundError for an id that is not there."""
+    def redeliver(self, ids: Collection[str], at: datetime, actor: str | None = None) -> list[str]:
+        """Raises NotFoundError for an id that is not there. An `actor` is noted in the audit log."""
         with self._sessions.write() as session:
             for delivery_id in ids:
                 if delivery_lines.channel_of(session, delivery_id) is None:
                     raise _no_delivery(delivery_id)
-            return delivery_again.redeliver(session, ids, at)
+            again = delivery_again.redeliver(session, ids, at)
+            if actor is not None:
+                for delivery_id in again:
+                    audit(session, actor, "delivery.redeliver", delivery_id, {}, at)
+            return again
 
     def redeliver_between(self, channel: str | None, since: datetime, until: datetime, at: datetime) -> list[str]:
         with self._sessions.write() as session:

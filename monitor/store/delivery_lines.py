@@ -89,6 +89,12 @@ def _due(at: datetime) -> Select[str]:
     )
 
 
+def waits(session: Session, channel: str, group_key: str) -> bool:
+    """Whether a message of a line is still to be delivered."""
+    query = select(Delivery.id).where(Delivery.channel == channel, Delivery.group_key == group_key, OPEN).limit(1)
+    return session.scalars(query).first() is not None
+
+
 def channel_of(session: Session, delivery_id: str) -> str | None:
     """None where there is no such delivery."""
     return session.scalars(select(Delivery.channel).where(Delivery.id == delivery_id)).one_or_none()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -62,6 +62,18 @@ class Courier:
     @property
     def deliveries(self) -> Deliveries:
         return self.dispatch.deliveries
+
+    def reroute(self, *routes: dict[str, Any]) -> None:
+        """Other routes are in force from now on."""
+        channels = tuple(self.dispatch.routes.channels.values())
+        file = ConfigFile.model_validate(
+            {"version": 1, "channels": channels, "routes": tuple({**QUICK, **route} for route in routes)}
+        )
+        self.dispatch = replace(self.dispatch, routes=Routes.of(file))
+
+    def told(self, channel: str = "ops") -> list[str]:
+        """The types of what a channel was told, the oldest first."""
+        return [entry.type for entry in self.entries(channel=channel)]
 
     def fire(self, number: int, *, provider: str = "acme", **changes: Any) -> str:
         """An alert opens and fires now."""

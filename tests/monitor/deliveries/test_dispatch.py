@@ -10,12 +10,13 @@ from typing import NoReturn
 
 import pytest
 
+from monitor.deliveries.attempt import Tried
 from monitor.deliveries.dispatch import own_holds
 from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.group import Hold
 from monitor.store.vocabulary import DeliveryStatus
 from tests.monitor.deliveries.courier import Courier, courier
-from tests.monitor.deliveries.material import channel
+from tests.monitor.deliveries.material import MINUTE, channel
 
 
 @pytest.fixture
@@ -60,3 +61,21 @@ def test_a_try_that_goes_wrong_on_our_side_is_tried_again_as_any_other(service: 
     entry = service.deliveries.entry(made)
     assert (entry.status, entry.attempts) == (DeliveryStatus.PENDING, 1)
     assert entry.next_attempt_at > at
+
+
+def test_a_channel_that_listens_only_to_what_is_over_hears_it_though_another_alert_fires(tmp_path: Path) -> None:
+    listener = channel("ops", events=("alert.resolved",))
+    with courier(f"sqlite:///{tmp_path / 'monitor.db'}", listener) as service:
+        service.dispatch = replace(service.dispatch, send=lambda *_: Tried(http_status=204))
+        service.fire(1)
+        service.work_for(MINUTE)
+        service.fire(2)
+        service.resolve(1)
+        service.work_for(MINUTE)
+        service.resolve(2)
+        service.work_for(MINUTE)
+
+        assert [(entry.type, entry.alert_ids) for entry in service.entries()] == [
+            ("alert.resolved", ("alr_0001",)),
+            ("alert.resolved", ("alr_0002",)),
+        ]

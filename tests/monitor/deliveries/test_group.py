@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from monitor.alerts.states import AlertState, Severity
 from monitor.deliveries.facts import AlertFacts
 from monitor.deliveries.group import Decision, Group, Hold, Member, Timing, decide, joined
-from monitor.deliveries.notice import Reason
+from monitor.deliveries.notice import NoticeType, Reason
 from tests.monitor.deliveries.material import AT, alert, resolved
 
 TIMING = Timing(wait=timedelta(seconds=30), interval=timedelta(minutes=5), repeat=timedelta(hours=24))
@@ -103,7 +103,7 @@ def test_an_alert_that_goes_on_is_repeated() -> None:
     assert after.group.due_at == AT + 2 * TIMING.repeat
 
 
-@pytest.mark.parametrize("hold", Hold)
+@pytest.mark.parametrize("hold", [hold for hold in Hold if hold is not Hold.FLAPPING])
 def test_a_held_alert_is_not_told_and_not_repeated(hold: Hold) -> None:
     first = decide(fresh("alr_0001"), members(alert(1), hold=hold), TIMING, AT)
     repeat = decide(told("alr_0001"), members(alert(1), hold=hold), TIMING, AT + TIMING.repeat)
@@ -113,7 +113,36 @@ def test_a_held_alert_is_not_told_and_not_repeated(hold: Hold) -> None:
     assert "alr_0001" in repeat.group.told_firing
 
 
-@pytest.mark.parametrize("hold", [Hold.ACKED, Hold.INHIBITED, Hold.FLAPPING])
+def test_flapping_is_told_once_in_place_of_the_first_notice_and_once_when_it_is_calm() -> None:
+    flaps = decide(fresh("alr_0001"), members(alert(1), hold=Hold.FLAPPING), TIMING, AT)
+    on = decide(flaps.group, members(alert(1), hold=Hold.FLAPPING), TIMING, LATER)
+    calm = decide(on.group, members(alert(1)), TIMING, LATER + TIMING.repeat)
+    still = decide(calm.group, members(alert(1)), TIMING, LATER + TIMING.repeat + TIMING.interval)
+
+    assert [(one.reason, ids(one)) for one in (flaps, calm)] == [(Reason.FLAPPING, ["alr_0001"])] * 2
+    assert (on.reason, still.reason) == (None, None)
+    assert decide(on.group, members(resolved(1)), TIMING, LATER).reason is Reason.ALL_RESOLVED
+
+
+def test_flapping_waits_for_the_next_notice_where_another_alert_fires() -> None:
+    both = [*members(alert(1), hold=Hold.FLAPPING), *members(alert(2))]
+    fires = decide(fresh("alr_0001", "alr_0002"), both, TIMING, AT)
+    flaps = decide(fires.group, both, TIMING, AT + TIMING.interval)
+
+    assert (fires.reason, ids(fires), fires.group.due_at) == (Reason.FIRST, ["alr_0002"], AT + TIMING.interval)
+    assert (flaps.reason, ids(flaps)) == (Reason.FLAPPING, ["alr_0001"])
+
+
+def test_a_channel_that_does_not_listen_to_flapping_was_not_told_of_what_flaps() -> None:
+    heard = [NoticeType.FIRING, NoticeType.RESOLVED]
+    flaps = decide(fresh("alr_0001"), members(alert(1), hold=Hold.FLAPPING), TIMING, AT, heard)
+    calm = decide(flaps.group, members(alert(1)), TIMING, LATER, heard)
+
+    assert (flaps.reason, calm.reason) == (None, Reason.FIRST)
+    assert decide(flaps.group, members(resolved(1)), TIMING, LATER, heard).reason is None
+
+
+@pytest.mark.parametrize("hold", [Hold.ACKED, Hold.INHIBITED, Hold.FLAPPING, Hold.UNROUTED])
 def test_the_end_of_an_announced_alert_is_told_although_it_was_held(hold: Hold) -> None:
     decision = decide(told("alr_0001"), members(resolved(1), hold=hold), TIMING, LATER)
 
@@ -209,6 +238,7 @@ def test_whatever_happens_each_firing_is_resolved_once_and_no_resolve_comes_unan
     life.wait(60)
 
     assert heard_open == still_open
+    assert life.group is None or not life.group.told_flapping
     announced: set[str] = set()
     for decision in life.heard:
         over = [entry.id for entry in decision.alerts if entry.resolved]
@@ -226,7 +256,8 @@ def test_nothing_is_told_of_an_alert_while_it_is_held(happenings: list[tuple[int
         before = len(life.heard)
         life.wait(minutes)
         for decision in life.heard[before:]:
-            assert [entry.id for entry in decision.alerts if entry.open and life.holds[entry.id]] == []
+            allowed = {Hold.FLAPPING, Hold.ACKED} if decision.reason is Reason.FLAPPING else set()
+            assert [entry.id for entry in decision.alerts if entry.open and life.holds[entry.id] - allowed] == []
 
 
 @given(HAPPENINGS)

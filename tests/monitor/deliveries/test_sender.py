@@ -55,6 +55,18 @@ def test_what_goes_wrong_is_said_without_the_path_which_may_be_a_secret() -> Non
     assert "canary" not in repr(tried)
 
 
+def test_what_the_receiver_answers_is_kept_without_the_parts_of_its_address() -> None:
+    path, query = "/services/T0/7d1c-canary-path/in", "token=canary-token&n=1"
+    said = f"Nothing at {path}?{query}: no hook 7D1C-CANARY-PATH for canary-token, 7d1c%2Dcanary%2Dpath."
+
+    with ScriptedServer(hostile.always(404, said)) as server:
+        tried = send(to(f"{server.base_url}{path.replace('-', '%2D')}?{query}"), "msg_1", BODY, AT)
+
+    assert tried.http_status == 404
+    assert (tried.response or "").startswith("Nothing at ")
+    assert "canary" not in (tried.response or "").lower()
+
+
 def test_a_destination_has_its_references_resolved_and_shows_none_of_them() -> None:
     environ = {"HOOK": "https://hooks.example/canary-path", "NEW": SECRET, "OLD": OLD_SECRET}
     entry = channel(url="${env:HOOK}", secret="${env:NEW}", previous_secret="${env:OLD}")
