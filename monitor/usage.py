@@ -25,7 +25,7 @@ class Tokens:
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> Tokens:
-        """Of all answers, by the endpoint's own usage."""
+        """Of all answers, by the endpoint's own usage: what is reported, as `check.charge` is what it may cost."""
         usages = [s.completion.usage for s in samples if s.completion is not None and s.completion.usage is not None]
         return cls(
             sum(claimed_count(usage.prompt_tokens) or 0 for usage in usages),

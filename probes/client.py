@@ -38,6 +38,7 @@ class Client:
     """Asks one endpoint. Enter and leave it within one `asyncio.run`: its connections belong to that loop.
 
     `capabilities` is what is known about the endpoint, and grows by what its refusals teach; keep it for the next run.
+    `cancelled` holds the items whose requests were on their way when the sending was ended.
     `pace` says when a request may leave; by default the target's `rpm` does, for this client alone.
     Making one raises ProviderAuthError or ProviderProtocolError where the key or a configured header cannot be sent.
     """
@@ -51,6 +52,7 @@ class Client:
         pace: Turns | None = None,
     ) -> None:
         self.capabilities = capabilities or Capabilities()
+        self.cancelled: list[Item] = []
         self._target = target
         self._clock = clock or SystemClock()
         self._pace = pace or Pace(target.rpm, self._clock)
@@ -130,7 +132,11 @@ class Client:
         while True:
             request = self._request(item)
             await self._pace.turn()
-            exchange = await self._asker.ask(item.endpoint, request)
+            try:
+                exchange = await self._asker.ask(item.endpoint, request)
+            except asyncio.CancelledError:
+                self.cancelled.append(item)
+                raise
             had_contact = self._heard_from
             self._heard_from = had_contact or exchange.status is not None
             if self._learned(run, item, request, exchange):

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from monitor.check.brake import Brake
+from monitor.check.charge import Sizes, charge_of, charge_of_unanswered
 from monitor.check.options import Progress
 from monitor.check.storing import Storing
 from monitor.config import Prices
@@ -33,10 +34,12 @@ class Stop(StrEnum):
 
 @dataclass
 class Asked:
-    """What came of a check's plans. `error` is what the caller has to raise once the samples are safe."""
+    """What came of a check's plans. `charge` is what they may have cost, with what was on its way at the end;
+    `error` is what the caller has to raise once the samples are safe."""
 
     capabilities: Capabilities
     samples: dict[ProbeKind, list[Sample]] = field(default_factory=dict)
+    charge: Tokens = field(default_factory=Tokens)
     stop: Stop | None = None
     error: ProbeError | KeyboardInterrupt | None = None
 
@@ -51,11 +54,13 @@ class _BudgetReachedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """timeout: seconds for all sending; max_cost: US dollars by `prices`; None: no limit."""
+    """timeout: seconds for all sending; max_cost: US dollars by `prices`; None: no limit. `sizes`: of all that may be
+    sent."""
 
     timeout: float | None
     max_cost: float | None
     prices: Prices | None
+    sizes: Sizes
 
     def reached(self, spent: Tokens) -> bool:
         usd = spent.usd(self.prices)
@@ -117,25 +122,27 @@ async def _ask(
 ) -> None:
     limits = manner.limits
     storing = Storing(kept.flush, manner.pace or Pace(target.rpm, SystemClock()), manner.brake)
-    spent = Tokens.of(asked.all_samples)
+    asked.charge = charge_of(asked.all_samples, limits.sizes)
     with manner.brake.on_this_task():
         async with (
             asyncio.timeout(limits.timeout),
             Client(target, asked.capabilities, pace=storing) as client,
         ):
-            for plan in plans:
-                done = asked.samples.setdefault(plan.probe, [])
+            try:
+                for plan in plans:
+                    done = asked.samples.setdefault(plan.probe, [])
 
-                def on_sample(sample: Sample, done: list[Sample] = done, probe: ProbeKind = plan.probe) -> None:
-                    nonlocal spent
-                    spent += Tokens.of([sample])
-                    done.append(sample)
-                    kept.keep(probe, sample)
-                    storing.soon()
-                    progress.step(f"asking: {probe.value}")
-                    asked.capabilities = client.capabilities
-                    if limits.reached(spent):
-                        raise _BudgetReachedError
+                    def on_sample(sample: Sample, done: list[Sample] = done, probe: ProbeKind = plan.probe) -> None:
+                        asked.charge += charge_of([sample], limits.sizes)
+                        done.append(sample)
+                        kept.keep(probe, sample)
+                        storing.soon()
+                        progress.step(f"asking: {probe.value}")
+                        asked.capabilities = client.capabilities
+                        if limits.reached(asked.charge):
+                            raise _BudgetReachedError
 
-                if plan.items:
-                    await client.send(plan, on_sample=on_sample)
+                    if plan.items:
+                        await client.send(plan, on_sample=on_sample)
+            finally:
+                asked.charge += charge_of_unanswered(client.cancelled, limits.sizes)

@@ -35,6 +35,7 @@ from monitor.store import (
     RunStatus,
     Store,
     Trigger,
+    limits,
     queue,
 )
 from monitor.store.process import this_process
@@ -85,6 +86,8 @@ class Ledger:
         self._record = record
         self._claimed = claimed
         self._runs: dict[ProbeKind, _OpenRun] = {}
+        # What the asking may have cost, earlier attempts included; None until it has ended.
+        self.charge: Tokens | None = None
 
     @classmethod
     def saving(cls, data: DataDir, endpoint: EndpointConfig, keep_bodies: timedelta) -> Ledger:
@@ -146,10 +149,13 @@ class Ledger:
         """Samples that are wanted."""
         return sum(run.planned for run in self._runs.copy().values())
 
-    @property
-    def spent_microusd(self) -> int:
-        """What all answers cost, those of earlier attempts included, as far as prices are known."""
-        return sum(run.tokens.microusd(run.prices) or 0 for run in self._runs.values())
+    def spent_microusd(self, prices: Prices | None) -> int | None:
+        """What the check may have cost; None where nobody knows: without prices, or where the answers that an earlier
+        attempt was given were not read again."""
+        begun_before = self._claimed is not None and self._claimed.begun
+        if self.charge is None and begun_before:
+            return None
+        return (self.charge or Tokens()).microusd(prices)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -161,7 +167,8 @@ class Ledger:
         if self._store is None or self._record is None:
             return Capabilities()
         enrolled = any(b.status is BaselineStatus.ACTIVE for b in self._store.baselines(self._record.id))
-        return Capabilities.from_dict(self._record.capabilities) if enrolled else Capabilities()
+        # The record is as old as a worker's configuration.
+        return Capabilities.from_dict(self._store.capabilities(self._record.id)) if enrolled else Capabilities()
 
     def past(self, probe: ProbeKind) -> Past:
         if self._store is None or self._record is None:
@@ -176,10 +183,6 @@ class Ledger:
         if self._store is None or self._claimed is None:
             return Begun(plan)
         entry, lease = self._claimed.entry, self._claimed.lease
-        if self._claimed.begun:
-            earlier = self._store.resume_run(entry.id, entry.endpoint_id, plan.probe, lease=lease)
-            if earlier is not None:
-                return self._go_on(plan, earlier, endpoint.prices)
         start = RunStart(
             endpoint_id=entry.endpoint_id,
             check_id=entry.id,
@@ -192,6 +195,10 @@ class Ledger:
             planned=len(plan.items),
             reference=reference,
         )
+        if self._claimed.begun:
+            earlier = self._store.resume_run(start, at=clock.now(), lease=lease)
+            if earlier is not None:
+                return self._go_on(plan, earlier, endpoint.prices)
         run_id = self._store.begin_run(start, at=clock.now(), lease=lease)
         self._runs[plan.probe] = _OpenRun(run_id, endpoint.prices, len(plan.items))
         fault_point(FaultPoint.AFTER_BEGIN_RUN)
@@ -222,8 +229,8 @@ class Ledger:
             self._flush(run)
 
     def save_capabilities(self, capabilities: Capabilities) -> None:
-        if self.writes and self._store is not None and self._record is not None:
-            self._store.save_capabilities(self._record.id, capabilities.to_dict())
+        if self._claimed is not None and self._store is not None and self._record is not None:
+            self._store.save_capabilities(self._record.id, capabilities.to_dict(), lease=self._claimed.lease)
 
     def finish(self, probe: ProbeKind, result: RunResult) -> BaselineRole | None:
         """Close a run; how it stands in the baseline now, None if it does not."""
@@ -267,15 +274,18 @@ class Ledger:
         enrolled: bool = False,
         error_code: str | None = None,
     ) -> None:
-        """Close the check itself, once all its runs are closed."""
+        """Close the check itself, once all its runs are closed, and count what it cost to its provider's day."""
         if self._store is None or self._claimed is None:
             return
         lease, now = self._claimed.lease, clock.now()
+        spent = self.spent_microusd(next((run.prices for run in self._runs.values()), None))
         with self._store.sessions.write() as session:
             queue.extend(session, lease, now, done=self.done, planned=self.planned)
             queue.finish(
                 session, lease, status=status, verdict=verdict, enrolled=enrolled, error_code=error_code, at=now
             )
+            if spent:
+                limits.spend(session, self._claimed.entry.provider, now.date(), spent)
 
     def _flush(self, run: _OpenRun) -> None:
         if run.waiting and self._store is not None and self._claimed is not None:

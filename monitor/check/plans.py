@@ -6,18 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from monitor.check.charge import Sizes
 from monitor.check.options import LEAST_N, CheckOptions
 from monitor.config import Prices
+from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
 from probes.plan import Item, Plan, ProbeKind
 from reference_engine import TokenizerBackend
 
-# Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
-_LADDER = 16
-# The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
-_STREAMS = 8
 _STREAM_TOKENS = 16
 # A token of English text is about four characters; a template adds about this many tokens.
 _CHARACTERS_PER_TOKEN = 4
@@ -28,9 +26,13 @@ _TEMPLATE_TOKENS = 30
 class Estimate:
     """What plans will send at most; `usd` is None without prices."""
 
-    requests: int
+    sizes: Sizes
     tokens: Tokens
     usd: float | None
+
+    @property
+    def requests(self) -> int:
+        return len(self.sizes)
 
 
 def make_plans(options: CheckOptions, seed: bytes, nonce: bytes, *, has_reference: bool, n: int) -> tuple[Plan, ...]:
@@ -45,9 +47,9 @@ def make_plans(options: CheckOptions, seed: bytes, nonce: bytes, *, has_referenc
             else logprobs.plan(seed, nonce, n=n, has_reference=has_reference)
         )
     elif ProbeKind.ACCOUNTING in options.probes:
-        plans.append(accounting.plan(seed, n=min(n, _LADDER)))
+        plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
-        plans.append(latency.plan(seed, nonce, streams=_STREAMS, max_tokens=_STREAM_TOKENS))
+        plans.append(latency.plan(seed, nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS))
     return tuple(plans)
 
 
@@ -82,12 +84,13 @@ def affordable_plans(
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
-    items = [item for plan in plans for item in plan.items]
-    tokens = Tokens(
-        prompt=sum(prompt_size(item, tokenizer) for item in items),
-        completion=sum(int(item.request.get("max_tokens", 1)) for item in items),
-    )
-    return Estimate(len(items), tokens, tokens.usd(prices))
+    sizes = {
+        (item.key, item.rep): Tokens(prompt_size(item, tokenizer), int(item.request.get("max_tokens", 1)))
+        for plan in plans
+        for item in plan.items
+    }
+    tokens = sum(sizes.values(), Tokens())
+    return Estimate(sizes, tokens, tokens.usd(prices))
 
 
 def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:

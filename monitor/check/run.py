@@ -47,7 +47,7 @@ def check_against(
     endpoint.target()
     # The file's seed makes the anchors; a check that keeps nothing has no anchors to repeat.
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
-    plans, _ = affordable_plans(
+    plans, estimate = affordable_plans(
         options,
         seed,
         secrets.token_bytes(NONCE_BYTES),
@@ -55,7 +55,7 @@ def check_against(
         has_reference=reference.engine is not None,
         prices=endpoint.prices,
     )
-    manner = Manner(Limits(options.timeout, options.max_cost, endpoint.prices))
+    manner = Manner(Limits(options.timeout, options.max_cost, endpoint.prices, estimate.sizes))
     with _ledger(endpoint, options, data) as ledger, _closing(ledger):
         done = asked_and_judged(Work(endpoint, options.probes, plans, manner), reference, ledger, progress)
         ledger.conclude(
@@ -109,6 +109,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         kept=ledger,
         progress=progress,
     )
+    ledger.charge = asked.charge
     ledger.save_capabilities(asked.capabilities)
     if asked.error is not None:
         raise asked.error

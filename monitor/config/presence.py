@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monitor.config.asking import asking_hints
 from monitor.config.base_url import base_url_hint
 from monitor.config.label_hints import label_hints
 from monitor.config.private_url import is_web_address
@@ -52,6 +53,7 @@ def hints(config: Config) -> list[Problem]:
             if (hint := base_url_hint(provider.base_url))
         ),
         *label_hints(config),
+        *asking_hints(config),
     ]
     return [config.document.problem(path, hint) for path, hint in found]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.store.beats import Beats
 from monitor.store.bodies import Answer, Exchange
-from monitor.store.entries import Backlog, Beat, CheckEntry, CheckRequest, Claimed, Lease, Spent, Swept
+from monitor.store.entries import Backlog, Beat, CheckEntry, CheckRequest, Claimed, Lease, Swept
 from monitor.store.ids import new_id
 from monitor.store.limits import Limits
 from monitor.store.queue import Queue
@@ -62,7 +62,6 @@ __all__ = [
     "RunResult",
     "RunStart",
     "RunStatus",
-    "Spent",
     "Store",
     "StoredSample",
     "Swept",

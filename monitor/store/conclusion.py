@@ -28,7 +28,8 @@ from monitor.store.vocabulary import AlertState, ChangeKind, RunStatus, Trigger
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a check ended. `unfinished` are its runs that are still open, by id, and how they end. `ours`: it failed for
-    a reason on our side, which says nothing of the endpoint. `spent` is in millionths of a US dollar."""
+    a reason on our side, which says nothing of the endpoint. `spent` is in millionths of a US dollar; None where nobody
+    knows, and all that was reserved counts."""
 
     status: RunStatus
     verdict: Verdict | None = None
@@ -37,7 +38,7 @@ class Ended:
     error: str | None = None
     unfinished: Mapping[str, RunResult] = field(default_factory=dict)
     ours: bool = False
-    spent: int = 0
+    spent: int | None = 0
     done: int = 0
     planned: int = 0
 
@@ -77,6 +78,8 @@ def conclude(
     session.execute(select(Endpoint.id).where(Endpoint.id == entry.endpoint_id).with_for_update(key_share=True))
     for run_id, result in ended.unfinished.items():
         runs.finish(session, run_id, result, [], at)
+    # Those of an earlier attempt that this one did not come to go on with.
+    runs.close_runs(session, [entry.id], ended.status, ended.error_code or ended.status.value, at)
     queue.extend(session, lease, at, done=ended.done, planned=ended.planned)
     queue.finish(
         session,
@@ -88,7 +91,8 @@ def conclude(
         error=ended.error,
         at=at,
     )
-    limits.settle(session, entry.id, ended.spent)
+    if ended.spent is not None:
+        limits.settle(session, entry.id, ended.spent)
     signals = [] if ended.ours else _signals(session, entry.id, maintenance=bearings.maintenance)
     apply_signals(session, entry.endpoint_id, bearings.labels, signals, bearings.rules, at)
     for one in (*_told(session, claimed, ended), *news):

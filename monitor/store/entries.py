@@ -96,14 +96,6 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What a provider cost on one day, in millionths of a US dollar, and what checks under way may still cost."""
-
-    settled_microusd: int = 0
-    reserved_microusd: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Beat:
     """A process of the service: `seen_at` is its last sign of life, `progress_at` when it last finished some work."""
 

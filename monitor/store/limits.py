@@ -7,15 +7,12 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from monitor.store.entries import Spent
 from monitor.store.once import insert_once
 from monitor.store.session import Sessions
 from monitor.store.tables import EndpointCheck, Reservation, Spending, TokenBucket
 
 # Hosts' clocks differ by less; a bucket that is further ahead was used before the clock was set back.
 _MOST_CLOCK_SKEW = timedelta(minutes=1)
-# A worker whose check was cancelled gets this long to say what it spent.
-_SETTLING = timedelta(minutes=10)
 _ROUNDING = 1e-9
 
 
@@ -43,15 +40,21 @@ def take_tokens(session: Session, name: str, wanted: float, *, per_minute: float
     return 0.0 if granted else (wanted - tokens) * 60 / per_minute
 
 
+def give_back(session: Session, name: str, tokens: float, *, burst: float) -> None:
+    """Return tokens that were taken from a bucket and not used."""
+    bucket = session.scalars(select(TokenBucket).where(TokenBucket.name == name).with_for_update()).one_or_none()
+    if bucket is not None:
+        bucket.tokens = min(burst, bucket.tokens + tokens)
+
+
 def reserve(
     session: Session, check_id: str, provider: str, day: date, microusd: int, budget_microusd: int | None
 ) -> int | None:
     """What a check may spend of its provider's day: `microusd`, or what is left of the budget; None where nothing is.
 
-    A check that has a reservation, from an attempt before, keeps that one.
+    A check that has a reservation, from an attempt before, keeps that one. The caller holds the check's lease.
     """
-    insert_once(session, Spending, provider=provider, day=day, settled_microusd=0, reserved_microusd=0)
-    spending = _locked(session, provider, day)
+    spending = _begun(session, provider, day)
     kept = session.scalars(select(Reservation.microusd).where(Reservation.check_id == check_id)).one_or_none()
     if kept is not None:
         return kept
@@ -83,22 +86,27 @@ def settle(session: Session, check_id: str, spent_microusd: int) -> None:
     session.flush()
 
 
+def spend(session: Session, provider: str, day: date, microusd: int) -> None:
+    """Count what was spent without a reservation."""
+    _begun(session, provider, day).settled_microusd += microusd
+    session.flush()
+
+
 def charge_ended(session: Session, at: datetime) -> None:
-    """Count as spent what was reserved by checks that ended without saying what they spent."""
+    """Count as spent what was reserved by checks that have ended and did not say what they spent: nobody will."""
     ended = (
         select(Reservation.check_id, Reservation.microusd)
         .join(EndpointCheck, EndpointCheck.id == Reservation.check_id)
-        .where(EndpointCheck.finished_at <= at - _SETTLING)
+        .where(EndpointCheck.finished_at <= at)
         .order_by(Reservation.provider, Reservation.day)
     )
     for check_id, microusd in session.execute(ended).all():
         settle(session, check_id, microusd)
 
 
-def spent(session: Session, provider: str, day: date) -> Spent:
-    """What a provider cost on a day (UTC) until now."""
-    found = session.get(Spending, (provider, day))
-    return Spent() if found is None else Spent(found.settled_microusd, found.reserved_microusd)
+def _begun(session: Session, provider: str, day: date) -> Spending:
+    insert_once(session, Spending, provider=provider, day=day, settled_microusd=0, reserved_microusd=0)
+    return _locked(session, provider, day)
 
 
 def _locked(session: Session, provider: str, day: date) -> Spending:
@@ -111,7 +119,7 @@ def _locked(session: Session, provider: str, day: date) -> Spending:
 
 
 class Limits:
-    """The limits of one database. Every method is the function of its name in one transaction."""
+    """The rates of one database. Every method is the function of its name in one transaction."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -120,16 +128,6 @@ class Limits:
         with self._sessions.write() as session:
             return take_tokens(session, name, wanted, per_minute=per_minute, burst=burst, at=at)
 
-    def reserve(
-        self, check_id: str, provider: str, day: date, microusd: int, budget_microusd: int | None
-    ) -> int | None:
+    def give_back(self, name: str, tokens: float, *, burst: float) -> None:
         with self._sessions.write() as session:
-            return reserve(session, check_id, provider, day, microusd, budget_microusd)
-
-    def settle(self, check_id: str, spent_microusd: int) -> None:
-        with self._sessions.write() as session:
-            settle(session, check_id, spent_microusd)
-
-    def spent(self, provider: str, day: date) -> Spent:
-        with self._sessions.read() as session:
-            return spent(session, provider, day)
+            give_back(session, name, tokens, burst=burst)

@@ -77,12 +77,8 @@ class RunStart:
 
     @property
     def idempotency_key(self) -> str:
-        return run_key(self.check_id, self.endpoint_id, self.probe)
-
-
-def run_key(check_id: str, endpoint_id: str, probe: ProbeKind) -> str:
-    """What makes a run the only one of its check, endpoint and probe."""
-    return f"{check_id}:{endpoint_id}:{probe.value}"
+        """What makes it the only run of its check, endpoint and probe."""
+        return f"{self.check_id}:{self.endpoint_id}:{self.probe.value}"
 
 
 @dataclass(frozen=True, slots=True)

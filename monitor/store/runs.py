@@ -15,12 +15,12 @@ from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
 from monitor.store.ids import new_id
 from monitor.store.pages import pages
-from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart, run_key
+from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
 from monitor.store.rollups import add_to_rollups
 from monitor.store.tables import EndpointCheck, Observation, Reference, Run, Sample
 from monitor.store.text import foreign_id
 from monitor.store.vocabulary import ChangeKind, RunStatus
-from probes.plan import Outcome, ProbeKind
+from probes.plan import Outcome
 
 # The run's process is gone, or was silent for too long: a code of its own, since no error was met.
 ABANDONED = "abandoned"
@@ -38,12 +38,11 @@ def begin(session: Session, start: RunStart, owner: str, at: datetime) -> str:
             f"Check {start.check_id} has a run of {start.probe.value} on {start.endpoint_id} already.",
             remedy="Begin a new check.",
         )
-    reference = start.reference
     run = Run(
         id=new_id("run", at),
         check_id=start.check_id,
         endpoint_id=start.endpoint_id,
-        reference_id=None if reference is None else use_reference(session, start.endpoint_id, reference, at),
+        reference_id=_reference_id(session, start, at),
         probe=start.probe,
         trigger=start.trigger,
         status=RunStatus.RUNNING,
@@ -65,15 +64,21 @@ def begin(session: Session, start: RunStart, owner: str, at: datetime) -> str:
     return run.id
 
 
-def resume(session: Session, check_id: str, endpoint_id: str, probe: ProbeKind, owner: str) -> str | None:
-    """The run of a check and probe, now `owner`'s where it still runs; its id, None where none was begun."""
+def _reference_id(session: Session, start: RunStart, at: datetime) -> str | None:
+    return None if start.reference is None else use_reference(session, start.endpoint_id, start.reference, at)
+
+
+def resume(session: Session, start: RunStart, owner: str, at: datetime) -> str | None:
+    """The run that was begun as `start`; its id, None where none was. One that still runs is `owner`'s now, and judged
+    against `start`'s reference."""
     run = session.scalars(
-        select(Run).where(Run.idempotency_key == run_key(check_id, endpoint_id, probe)).with_for_update()
+        select(Run).where(Run.idempotency_key == start.idempotency_key).with_for_update()
     ).one_or_none()
     if run is None:
         return None
     if run.status is RunStatus.RUNNING:
         run.owner = owner
+        run.reference_id = _reference_id(session, start, at)
         session.flush()
     return run.id
 

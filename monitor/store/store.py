@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from monitor.errors import UsageError
 from monitor.store import baselines, endpoints, history, queue, queue_sweep, retention, runs, samples, schema
+from monitor.store.access import audit
 from monitor.store.alert_steps import accept_change
 from monitor.store.bodies import Exchange
 from monitor.store.database import Database
@@ -96,14 +97,14 @@ class Store:
             checks = queue_sweep.abandoned(session, at, abandoned_after, is_gone)
             abandoned = runs.abandoned(session, at, abandoned_after, is_gone)
             kept = retention.bodies_kept(session) or keep_bodies
-            old = kept is not None and bool(retention.old_bodies(session, at - kept))
+            old = kept is not None and bool(retention.old_bodies(session, at - kept, at))
         if not checks and not abandoned and not old:
             return
         with self._sessions.write() as session:
             queue_sweep.fail_abandoned(session, checks, at)
             runs.fail_abandoned(session, abandoned, at)
             if kept is not None:
-                retention.bodies(session, at - kept)
+                retention.bodies(session, at - kept, at)
         self._sessions.give_back_space()
 
     def ensure_endpoint(self, identity: EndpointIdentity, *, at: datetime) -> EndpointRecord:
@@ -121,26 +122,32 @@ class Store:
         with self._sessions.read() as session:
             return list(endpoints.provider_slugs(session))
 
-    def save_capabilities(self, endpoint_id: str, capabilities: Mapping[str, Any]) -> None:
-        """Replace what is known of an endpoint; `capabilities` holds JSON values."""
-        with self._sessions.write() as session:
-            endpoints.save_capabilities(session, endpoint_id, capabilities)
+    def capabilities(self, endpoint_id: str) -> Mapping[str, Any]:
+        """What is known of an endpoint by now."""
+        with self._sessions.read() as session:
+            return endpoints.find_endpoint(session, endpoint_id).capabilities
 
-    def begin_run(self, start: RunStart, *, at: datetime, lease: Lease | None = None) -> str:
-        """Enter a run as running in this process; its id. One run per check, endpoint and probe.
+    def save_capabilities(
+        self, endpoint_id: str, capabilities: Mapping[str, Any], *, lease: Lease | None = None
+    ) -> None:
+        """Replace what is known of an endpoint; `capabilities` holds JSON values.
 
         With a `lease`, here and below, nothing is written and LeaseLostError raised where the check is another's now.
         """
         with self._fenced(lease) as session:
+            endpoints.save_capabilities(session, endpoint_id, capabilities)
+
+    def begin_run(self, start: RunStart, *, at: datetime, lease: Lease | None = None) -> str:
+        """Enter a run as running in this process; its id. One run per check, endpoint and probe."""
+        with self._fenced(lease) as session:
             return runs.begin(session, start, this_process(), at)
 
-    def resume_run(
-        self, check_id: str, endpoint_id: str, probe: ProbeKind, *, lease: Lease | None = None
-    ) -> ResumedRun | None:
-        """The run that an earlier attempt of a check began, with the samples it has, in this process's name from now
-        on; None where none was begun. Its status tells whether it was finished as well."""
+    def resume_run(self, start: RunStart, *, at: datetime, lease: Lease | None = None) -> ResumedRun | None:
+        """The run that an earlier attempt of a check began, with the samples it has, in this process's name and held
+        against `start`'s reference from now on; None where none was begun. Its status tells whether it was finished as
+        well."""
         with self._fenced(lease) as session:
-            run_id = runs.resume(session, check_id, endpoint_id, probe, this_process())
+            run_id = runs.resume(session, start, this_process(), at)
             if run_id is None:
                 return None
             return ResumedRun(runs.run_records(session, [run_id])[run_id], samples.stored(session, run_id))
@@ -214,23 +221,39 @@ class Store:
             return observations_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def accept_baseline(
-        self, endpoint_id: str, *, note: str, at: datetime, probe: ProbeKind | None = None, run_id: str | None = None
+        self,
+        endpoint_id: str,
+        *,
+        note: str,
+        at: datetime,
+        probe: ProbeKind | None = None,
+        run_id: str | None = None,
+        actor: str | None = None,
     ) -> list[BaselineRecord]:
         """Make a run the new baseline of its probe; the old one closes, and alerts about the change are over. Raises
         UsageError where there is no such run.
 
-        `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe.
+        `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe. An
+        `actor` is noted in the audit log.
         """
         with self._sessions.write() as session:
             accepted = baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at)
             for baseline in accepted:
                 accept_change(session, endpoint_id, baseline.probe.value, note.strip(), at)
+            if actor is not None:
+                audit(session, actor, "baseline.accept", endpoint_id, {"opened": len(accepted)}, at)
             return accepted
 
-    def reset_baseline(self, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
-        """Close all active baselines of an endpoint, so that its next saved runs enrol; those that were closed."""
+    def reset_baseline(
+        self, endpoint_id: str, *, note: str, at: datetime, actor: str | None = None
+    ) -> list[BaselineRecord]:
+        """Close all active baselines of an endpoint, so that its next saved runs enrol; those that were closed. An
+        `actor` is noted in the audit log."""
         with self._sessions.write() as session:
-            return baselines.reset(session, endpoint_id, note=note, at=at)
+            closed = baselines.reset(session, endpoint_id, note=note, at=at)
+            if actor is not None:
+                audit(session, actor, "baseline.reset", endpoint_id, {"closed": len(closed)}, at)
+            return closed
 
     def history(
         self, *, provider: str | None = None, model: str | None = None, since: datetime | None = None, limit: int = 50

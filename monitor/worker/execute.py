@@ -7,21 +7,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from celery.exceptions import SoftTimeLimitExceeded
+
 from monitor import clock
 from monitor.check.ask import Limits as AskLimits
 from monitor.check.ask import Manner, Stop
 from monitor.check.brake import Brake
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.plans import affordable_plans
+from monitor.check.plans import Estimate, affordable_plans
 from monitor.check.reference import OpenReference
 from monitor.check.run import Done, Work, asked_and_judged
+from monitor.config.asking import LONGEST_ASKING_S
 from monitor.errors import BudgetError, ConfigError, LeaseLostError, OfflineError, StorageError
 from monitor.fault_points import FaultPoint, fault_point
-from monitor.store import Claimed, RunStatus, queue
+from monitor.store import Claimed, RunStatus, limits, queue
 from monitor.store.conclusion import Bearings, Ended, ServiceNews, conclude
 from monitor.store.process import this_process
 from monitor.store.queue_news import tell_finished
+from monitor.store.runs import close_runs
 from monitor.worker.canary import is_offline
 from monitor.worker.configured import Configured, KnownEndpoint
 from monitor.worker.context import Context
@@ -32,8 +36,6 @@ from probes.errors import ProbeError
 from probes.plan import Plan, ProbeKind
 from reference_engine.errors import CodedError, EngineError
 
-# Below Celery's own limits, and long enough for the slowest lawful endpoint.
-TIMEOUT_S = 540.0
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
 _RESERVED_OF_ESTIMATE = 2.0
 _CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
@@ -41,20 +43,22 @@ _CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
 _log = logging.getLogger(__name__)
 
 
-def execute(context: Context, check_id: str) -> None:
-    """Make a check unless it is another's, or done: a message that comes twice, or late, changes nothing."""
+def execute(context: Context, check_id: str) -> bool:
+    """Make a check unless it is another's, or done: a message that comes twice, or late, changes nothing. Whether there
+    was one to make."""
     if context.stop.is_up:
-        return
+        return False
     configured = context.configured()
     claimed = context.queue.claim(check_id, this_process(), clock.now(), context.lease)
     if claimed is None:
-        return
+        return False
     fault_point(FaultPoint.AFTER_CLAIM)
     endpoint = configured.endpoints.get(claimed.entry.endpoint_id)
     if endpoint is None:
         _end_unknown(context, claimed)
-        return
-    _Attempt(context, configured, endpoint, claimed).make()
+    else:
+        _Attempt(context, configured, endpoint, claimed).make()
+    return True
 
 
 def _end_unknown(context: Context, claimed: Claimed) -> None:
@@ -62,6 +66,7 @@ def _end_unknown(context: Context, claimed: Claimed) -> None:
     at, check_id = clock.now(), claimed.entry.id
     with context.store.sessions.write() as session:
         queue.finish(session, claimed.lease, status=RunStatus.CANCELLED, error_code=ConfigError.code, error=why, at=at)
+        close_runs(session, [check_id], RunStatus.CANCELLED, ConfigError.code, at)
         tell_finished(session, [check_id], at)
 
 
@@ -95,13 +100,16 @@ class _Attempt:
         except (LeaseLostError, StorageError) as error:
             # Another attempt goes on from what is stored.
             _log.warning("Check %s was left at attempt %d: %s", check_id, self._claimed.lease.attempt, error.message)
+        except SoftTimeLimitExceeded:
+            # So does it here: the answers are paid for, and are judged the next time.
+            _log.warning("Check %s took too long at attempt %d.", check_id, self._claimed.lease.attempt)
 
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(
             self._context.queue,
             self._claimed.lease,
             self._context.lease,
-            progress=lambda: (self._ledger.done, self._ledger.planned),
+            progress=self._progress,
             brake=self._brake,
             stop=self._context.stop,
         )
@@ -109,7 +117,7 @@ class _Attempt:
     def _outcome(self) -> _Outcome:
         try:
             return self._succeeded(self._checked())
-        except (LeaseLostError, StorageError, WorkerStoppingError):
+        except (LeaseLostError, StorageError, WorkerStoppingError, SoftTimeLimitExceeded):
             raise
         except BudgetError as error:
             return self._failed(error, news=(self._budget_news(),), ours=True)
@@ -131,20 +139,23 @@ class _Attempt:
             CheckOptions.from_json(self._claimed.entry.options), confirms=self._claimed.entry.confirms is not None
         )
         reference = self._context.references.of(self._endpoint.config.reference)
-        plans, max_cost = self._affordable(options, reference)
+        plans, estimate, max_cost = self._affordable(options, reference)
         config = self._endpoint.config
-        limits = AskLimits(options.timeout or TIMEOUT_S, max_cost, config.prices)
+        timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
+        asking = AskLimits(timeout, max_cost, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
-        work = Work(config, options.probes, plans, Manner(limits, pace, self._brake))
+        work = Work(config, options.probes, plans, Manner(asking, pace, self._brake))
         return asked_and_judged(work, reference, self._ledger, Silent())
 
-    def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Sequence[Plan], float | None]:
+    def _affordable(
+        self, options: CheckOptions, reference: OpenReference
+    ) -> tuple[Sequence[Plan], Estimate, float | None]:
         """The plans, and what they may cost, once that is reserved of the provider's day. Raises BudgetError."""
         config, nonce = self._endpoint.config, bytes.fromhex(self._claimed.entry.nonce)
 
-        def plans_of(options: CheckOptions) -> tuple[Sequence[Plan], float | None]:
+        def plans_of(options: CheckOptions) -> tuple[Sequence[Plan], Estimate]:
             with reference.turn:
-                plans, estimate = affordable_plans(
+                return affordable_plans(
                     options,
                     self._context.seed,
                     nonce,
@@ -152,50 +163,60 @@ class _Attempt:
                     has_reference=reference.engine is not None,
                     prices=config.prices,
                 )
-            return plans, estimate.usd
 
-        plans, usd = plans_of(options)
-        if usd is None:
-            return plans, None
+        plans, estimate = plans_of(options)
+        if estimate.usd is None:
+            return plans, estimate, None
         budget = self._configured.config.daily_budget_microusd(config.provider)
-        wanted = max(1, math.ceil(usd * _RESERVED_OF_ESTIMATE * 1e6))
-        granted = self._context.limits.reserve(
-            self._claimed.entry.id, config.provider, clock.now().date(), wanted, budget
-        )
+        granted = self._reserved(math.ceil(estimate.usd * _RESERVED_OF_ESTIMATE * 1e6), budget)
         if granted is None:
             raise BudgetError(
                 f"Provider {config.provider} has spent its budget of today.",
                 remedy="Raise its daily_budget_usd, or wait until midnight UTC.",
             )
-        if granted < usd * 1e6:
-            plans, _ = plans_of(replace(options, max_cost=granted / 1e6))
-        return plans, options.max_cost if budget is None else granted / 1e6
+        if granted < estimate.usd * 1e6:
+            plans, estimate = plans_of(replace(options, max_cost=granted / 1e6))
+        return plans, estimate, options.max_cost if budget is None else granted / 1e6
+
+    def _reserved(self, microusd: int, budget: int | None) -> int | None:
+        entry, provider = self._claimed.entry, self._endpoint.config.provider
+        with self._context.store.sessions.write() as session:
+            # Nobody would settle what the owner before reserves for a check that has ended.
+            queue.hold(session, self._claimed.lease)
+            return limits.reserve(session, entry.id, provider, clock.now().date(), max(1, microusd), budget)
 
     def _succeeded(self, done: Done) -> _Outcome:
         document = done.document
+        requests, planned = self._progress()
         ended = Ended(
             done.status,
             verdict=document.verdict,
             enrolled=document.enrolled,
             error_code=done.error_code,
-            spent=self._ledger.spent_microusd,
-            done=self._ledger.done,
-            planned=self._ledger.planned,
+            spent=self._ledger.spent_microusd(self._endpoint.config.prices),
+            done=requests,
+            planned=planned,
         )
         return _Outcome(ended, (self._budget_news(),) if done.stop is Stop.BUDGET else ())
 
     def _failed(self, error: CodedError, *, news: tuple[ServiceNews, ...] = (), ours: bool = False) -> _Outcome:
+        done, planned = self._progress()
         ended = Ended(
             RunStatus.FAILED,
             error_code=error.code,
             error=error.message,
             unfinished=self._ledger.unfinished(RunStatus.FAILED, error.code),
             ours=ours,
-            spent=self._ledger.spent_microusd,
-            done=self._ledger.done,
-            planned=self._ledger.planned,
+            spent=self._ledger.spent_microusd(self._endpoint.config.prices),
+            done=done,
+            planned=planned,
         )
         return _Outcome(ended, news)
+
+    def _progress(self) -> tuple[int, int]:
+        ledger, before = self._ledger, self._claimed.entry
+        # Where no run was gone on with yet, what earlier attempts did still stands.
+        return (ledger.done, ledger.planned) if ledger.planned else (before.done, before.planned)
 
     def _budget_news(self) -> ServiceNews:
         provider, day = self._endpoint.config.provider, clock.now().date().isoformat()
@@ -230,8 +251,7 @@ class _Attempt:
 
     def _give_back(self) -> None:
         """Let the next worker go on at once, and ring the bell for it."""
-        lease, ledger, before = self._claimed.lease, self._ledger, self._claimed.entry
-        # Where no run was gone on with yet, what earlier attempts did still stands.
-        done, planned = (ledger.done, ledger.planned) if ledger.planned else (before.done, before.planned)
+        lease = self._claimed.lease
+        done, planned = self._progress()
         self._context.queue.give_back(lease, clock.now(), done=done, planned=planned)
         self._context.bell.ring(EXECUTE, lease.check_id)

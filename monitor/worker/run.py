@@ -31,11 +31,13 @@ def run_worker(
     """
     # Beat alone, which lives in this module too, needs none of what the tasks bring in.
     from monitor.worker.beat_thread import BeatStep
+    from monitor.worker.leaving import leave
+    from monitor.worker.slots import Slots
     from monitor.worker.tasks import add_tasks
 
     stop = StopSign()
     app = make_app(settings)
-    add_tasks(app, settings, stop, queues)
+    add_tasks(app, settings, stop, queues, Slots.beside_others(concurrency, queues))
 
     def put_up_the_sign(**_: Any) -> None:
         stop.put_up()
@@ -53,7 +55,10 @@ def run_worker(
         "--without-gossip",
         "--without-mingle",
     ]
-    _run(app, words)
+    try:
+        _run(app, words)
+    finally:
+        leave(settings, name)
 
 
 def run_beat(settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -17,6 +18,7 @@ from monitor.worker.context import Context, OneContext
 from monitor.worker.execute import execute
 from monitor.worker.notify import deliver, fan_out
 from monitor.worker.prune import prune
+from monitor.worker.slots import Slots, execute_in_slot
 from monitor.worker.stop_sign import StopSign
 from monitor.worker.sweep import sweep
 from monitor.worker.tick import tick
@@ -25,7 +27,7 @@ from reference_engine.errors import CodedError
 _log = logging.getLogger(__name__)
 
 
-def add_tasks(app: Celery, settings: Settings, stop: StopSign, queues: Sequence[str]) -> None:
+def add_tasks(app: Celery, settings: Settings, stop: StopSign, queues: Sequence[str], slots: Slots | None) -> None:
     bell = CeleryBell(app)
     one = OneContext(lambda: Context.open(settings, bell, stop))
 
@@ -43,7 +45,7 @@ def add_tasks(app: Celery, settings: Settings, stop: StopSign, queues: Sequence[
 
     add(names.TICK, lambda context: tick(context, clock.now()))
     add(names.SWEEP, lambda context: sweep(context, clock.now()))
-    add(names.EXECUTE, execute)
+    add(names.EXECUTE, execute if slots is None else partial(execute_in_slot, slots))
     add(names.FAN_OUT, lambda context: fan_out(context, clock.now()))
     add(names.DELIVER, lambda context, delivery_id: deliver(context, delivery_id, clock.now()))
     add(names.PRUNE, lambda context: prune(context, clock.now()))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from monitor.drift.rule import Verdict
-from monitor.store import Limits, RunStatus
-from monitor.store.tables import Alert, ServiceEvent
+from monitor.store import RunStatus
+from monitor.store.tables import Alert, ServiceEvent, Spending
 from monitor.worker.context import Context
 from monitor.worker.execute import execute
 from tests.endpoints import hostile
-from tests.endpoints.scripted_model import NOISE, ScriptedModel
+from tests.endpoints.scripted_model import NOISE, ScriptedModel, words_in
 from tests.endpoints.server import Connection, Handler, Received, ScriptedServer
 from tests.reliability.service import LOGPROBS, Service, work_off
 
@@ -107,12 +108,37 @@ def test_a_provider_that_misbehaves_is_unavailable_and_not_changed(service: Serv
         assert alerts == {("availability", "error")}
 
 
-def test_a_budget_is_passed_by_no_more_than_one_call_in_each_slot(service: Service) -> None:
-    """An endpoint that counts far more tokens than were sent spends its budget early."""
-    greedy = ScriptedModel(extra_prompt_tokens=500)
-    call = (500 + 100) * PRICES["input_usd_per_mtok"] / 1e6
+class WithoutUsage(ScriptedModel):
+    """Bills, and says nothing of it."""
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._answer(request), "usage": None}
+
+
+def billed(endpoint: ScriptedServer, extra: int) -> float:
+    """What all requests that came cost, in US dollars, also those that nobody waited for."""
+    tokens = [words_in(one.json["messages"]) + extra + int(one.json["max_tokens"]) for one in endpoint.received]
+    return sum(tokens) * PRICES["input_usd_per_mtok"] / 1e6
+
+
+def settled(service: Service) -> float:
+    with service.store.sessions.read() as session:
+        spending = session.scalars(select(Spending)).one()
+    assert spending.reserved_microusd == 0
+    return spending.settled_microusd / 1e6
+
+
+@pytest.mark.parametrize(
+    ("model", "extra"),
+    [(ScriptedModel(extra_prompt_tokens=500), 500), (WithoutUsage(), 0)],
+    ids=["an endpoint that counts far more tokens than were sent", "an endpoint that counts none"],
+)
+def test_a_budget_is_passed_by_no_more_than_one_call_in_each_slot(
+    service: Service, model: ScriptedModel, extra: int
+) -> None:
+    call = (extra + 100) * PRICES["input_usd_per_mtok"] / 1e6
     budget = 10 * call
-    with ScriptedServer(greedy) as endpoint, service.context() as context:
+    with ScriptedServer(model) as endpoint, service.context() as context:
         endpoint_id = service.configure(
             endpoint.base_url,
             provider={"daily_budget_usd": budget, "limits": {"max_concurrency": WIDTH}},
@@ -120,10 +146,7 @@ def test_a_budget_is_passed_by_no_more_than_one_call_in_each_slot(service: Servi
         )
         ids = [make_check(service, context, endpoint_id, f"spending-{turn}") for turn in range(3)]
 
-        today = service.entry(ids[0]).queued_at.date()
-        spent = Limits(service.store.sessions).spent("x", today)
-        assert spent.reserved_microusd == 0
-        assert spent.settled_microusd <= (budget + WIDTH * call) * 1e6
+        assert billed(endpoint, extra) <= min(budget, settled(service)) + WIDTH * call
         assert Verdict.DRIFT not in {service.entry(check_id).verdict for check_id in ids}
         assert service.entry(ids[-1]).error_code == "budget_exhausted"
         calls = len(endpoint.received)
@@ -133,3 +156,24 @@ def test_a_budget_is_passed_by_no_more_than_one_call_in_each_slot(service: Servi
             events = session.scalars(select(ServiceEvent.type)).all()
         assert events.count("budget.exhausted") == 1
         work_off(context)
+
+
+def test_what_was_on_its_way_when_the_time_was_over_is_booked(service: Service) -> None:
+    """The first answer comes, and then none."""
+    turning = Turning()
+
+    async def answers_once(received: Received, connection: Connection) -> None:
+        turning.fault = hostile.says_nothing
+        await turning.model(received, connection)
+
+    turning.fault = answers_once
+    with ScriptedServer(turning) as endpoint, service.context() as context:
+        limits = {"limits": {"max_concurrency": WIDTH}}
+        endpoint_id = service.configure(endpoint.base_url, provider=limits, entry={"prices": PRICES})
+        (check_id,) = service.enqueue(endpoint_id, "short", options={**LOGPROBS, "timeout": 0.5}, ring=False)
+
+        execute(context, check_id)
+
+        assert service.entry(check_id).status is RunStatus.PARTIAL
+        assert len(endpoint.received) == 1 + WIDTH
+        assert settled(service) >= billed(endpoint, 0)

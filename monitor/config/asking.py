@@ -1,0 +1,40 @@
+"""How long it takes to ask all that a schedule wants of an endpoint, at the rate that its provider allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from monitor.config.load import Config
+    from monitor.config.problems import KeyPath
+    from monitor.config.service import Schedule
+
+# Of one check: a worker is left two minutes to judge the answers before Celery ends it.
+LONGEST_ASKING_S = 420.0
+# Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
+LADDER = 16
+# The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
+STREAMS = 8
+
+
+def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    """A note for each endpoint whose checks are cut off, so that they never enrol."""
+    for index, provider in enumerate(config.file.providers):
+        for endpoint in config.endpoints(provider.slug) if provider.enabled else ():
+            schedule = config.schedule_of(endpoint)
+            seconds = 0.0 if endpoint.rpm is None else (_requests(schedule) - 1) * 60 / endpoint.rpm
+            if seconds > LONGEST_ASKING_S:
+                yield (
+                    ("providers", index),
+                    f"at {endpoint.rpm} requests a minute a check of {endpoint.model} by schedule '{schedule.id}' takes"
+                    f" {seconds:.0f} s; after {LONGEST_ASKING_S:.0f} s it is cut off and makes no baseline:"
+                    " lower the schedule's n, or raise rpm",
+                )
+
+
+def _requests(schedule: Schedule) -> int:
+    asked = set(schedule.probes)
+    tokens = schedule.n if "logprobs" in asked else min(schedule.n, LADDER) if "accounting" in asked else 0
+    return tokens + (STREAMS if "latency" in asked else 0)
