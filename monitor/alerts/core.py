@@ -81,6 +81,20 @@ class AlertCore:
     def fired(self) -> bool:
         return self.fired_at is not None
 
+    def set_right(self, at: datetime, now: datetime) -> AlertCore:
+        """The state for a measurement of `at` that is applied at `now`: without times that a clock which ran ahead has
+        left, as nothing would be new until they come."""
+        if self.measured_at <= now + MOST_CLOCK_SKEW:
+            return self
+        return replace(
+            self,
+            opened_at=min(self.opened_at, at),
+            measured_at=at,
+            bad_at=min(self.bad_at, at),
+            changed_at=min(self.changed_at, at),
+            swings=self.swings.up_to(at),
+        )
+
     def knows(self, signal: Measured) -> bool:
         """Whether the measurement was applied before, or is older than what was."""
         if signal.at < self.measured_at - (timedelta(0) if isinstance(signal, Tick) else MOST_CLOCK_SKEW):

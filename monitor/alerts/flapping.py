@@ -34,6 +34,16 @@ class Swings:
         """The alert fired or resolved."""
         return replace(self, turns=(*_within(self.turns, DAY, at), at))
 
+    def up_to(self, at: datetime) -> Swings:
+        """What moved by then; flapping began and stopped by then."""
+        return replace(
+            self,
+            turns=tuple(time for time in self.turns if time <= at),
+            flips=tuple(time for time in self.flips if time <= at),
+            began_at=None if self.began_at is None else min(self.began_at, at),
+            calmed_at=None if self.calmed_at is None else min(self.calmed_at, at),
+        )
+
     def too_many(self, at: datetime, every: timedelta) -> bool:
         turns, flips = _within(self.turns, DAY, at), _within(self.flips, FLIPS_WITHIN * every, at)
         return len(turns) > MOST_TURNS or len(flips) > MOST_FLIPS

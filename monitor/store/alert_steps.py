@@ -92,7 +92,7 @@ def _measure(session: Session, place: Place, signal: Measured, at: datetime) -> 
     """The ids of the alerts that changed; where another transaction was faster, its outcome is stepped on from."""
     for _ in range(MOST_RACES):
         row = _latest(session, place)
-        core = None if row is None else AlertCore.from_json(row.core)
+        core = None if row is None else AlertCore.from_json(row.core).set_right(signal.at, at)
         stepped = step(core, signal, place.rule)
         if stepped.core is None or stepped.core == core:
             return

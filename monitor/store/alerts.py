@@ -14,6 +14,7 @@ from monitor.alerts.rule import AlertRule
 from monitor.alerts.signals import Acked, Commented, Decided, Measured, ResolvedByHand, Unacked
 from monitor.config.service import Maintenance
 from monitor.errors import ConflictError, NotFoundError
+from monitor.store.access import audit
 from monitor.store.alert_records import (
     AlertEventRecord,
     AlertFilter,
@@ -141,9 +142,11 @@ class Alerts:
     ) -> SilenceRecord:
         """Raises UsageError for one without matchers or without an end ahead."""
         with self._sessions.write() as session:
-            return add_silence(
+            made = add_silence(
                 session, matchers, starts_at=starts_at, ends_at=ends_at, author=author, comment=comment, at=at
             )
+            audit(session, author, "silence.create", made.id, {"matchers": dict(made.matchers)}, at)
+            return made
 
     def show_silence(self, silence_id: str) -> SilenceRecord:
         with self._sessions.read() as session:
@@ -154,10 +157,14 @@ class Alerts:
         with self._sessions.read() as session:
             return page_silences(session, window, not_over_at=not_over_at)
 
-    def expire_silence(self, silence_id: str, *, at: datetime, expected: int | None = None) -> SilenceRecord:
+    def expire_silence(
+        self, silence_id: str, *, actor: str, at: datetime, expected: int | None = None
+    ) -> SilenceRecord:
         """End a silence now; one that is over stays as it is."""
         with self._sessions.write() as session:
-            return expire_silence(session, silence_id, at=at, expected=expected)
+            ended = expire_silence(session, silence_id, at=at, expected=expected)
+            audit(session, actor, "silence.end", silence_id, {}, at)
+            return ended
 
     def _decide(self, alert_id: str, signal: Decided, at: datetime, expected: int | None) -> AlertRecord:
         with self._sessions.write() as session:
@@ -184,9 +191,12 @@ def holds_by_id(
     return _holds(session, [alert_record(row) for row in rows], at, windows, conditions)
 
 
-def last_verdict_at(session: Session, endpoint_id: str) -> datetime | None:
-    """When an endpoint last gave a verdict of any kind: what a Tick's `quiet_since` begins with."""
-    last = select(func.max(Evidence.created_at)).where(Evidence.endpoint_id == endpoint_id)
+def last_verdict_at(session: Session, endpoint_id: str, at: datetime) -> datetime | None:
+    """When an endpoint last gave a verdict of any kind, up to `at`: what a Tick's `quiet_since` begins with.
+
+    A verdict beyond `at` was given while a clock ran ahead: silence is not to count from there.
+    """
+    last = select(func.max(Evidence.created_at)).where(Evidence.endpoint_id == endpoint_id, Evidence.created_at <= at)
     return session.scalars(last).one()
 
 

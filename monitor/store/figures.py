@@ -15,6 +15,7 @@ from monitor.store.queue_reading import backlog
 from monitor.store.session import Sessions
 from monitor.store.tables import (
     Alert,
+    ChannelHealth,
     Delivery,
     Endpoint,
     EndpointCheck,
@@ -83,9 +84,10 @@ def queues(session: Session, at: datetime) -> dict[str, Waiting]:
     """Checks that nobody has taken, and deliveries that could be sent now."""
     checks = backlog(session)
     count, oldest = session.execute(
-        select(func.count(), func.min(Delivery.next_attempt_at)).where(
-            Delivery.status == DeliveryStatus.PENDING, Delivery.next_attempt_at <= at
-        )
+        select(func.count(), func.min(Delivery.next_attempt_at))
+        .outerjoin(ChannelHealth, ChannelHealth.channel == Delivery.channel)
+        .where(Delivery.status == DeliveryStatus.PENDING, Delivery.next_attempt_at <= at)
+        .where(ChannelHealth.disabled_at.is_(None))
     ).one()
     return {"probe": Waiting(checks.count, checks.oldest), "notify": Waiting(count, oldest)}
 

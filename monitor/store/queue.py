@@ -1,4 +1,4 @@
-"""The queue of record: who works on a check is decided here, by one UPDATE that either changes a row or does not."""
+"""The queue of record: who works on a check is decided here, in a transaction that holds its row."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from monitor.drift.rule import Verdict
 from monitor.errors import LeaseLostError, UsageError
+from monitor.store.access import audit
 from monitor.store.columns import UtcDateTime
 from monitor.store.entries import Backlog, CheckEntry, CheckRequest, Claimed, Lease, Swept
 from monitor.store.ids import new_id
@@ -261,9 +262,13 @@ class Queue:
                 error=error,
             )
 
-    def cancel(self, check_id: str, at: datetime) -> bool:
+    def cancel(self, check_id: str, at: datetime, actor: str | None = None) -> bool:
+        """An `actor` is noted in the audit log."""
         with self._sessions.write() as session:
-            return cancel(session, check_id, at)
+            cancelled = cancel(session, check_id, at)
+            if cancelled and actor is not None:
+                audit(session, actor, "check.cancel", check_id, {}, at)
+            return cancelled
 
     def retry(self, check_id: str, at: datetime) -> CheckEntry:
         with self._sessions.write() as session:

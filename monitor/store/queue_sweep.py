@@ -13,15 +13,15 @@ from monitor.store.entries import Swept
 from monitor.store.pages import pages
 from monitor.store.queue_news import tell_finished
 from monitor.store.queue_rows import HELD, MAX_ATTEMPTS, OPEN, change, end_open, lost, waiting
-from monitor.store.queue_turns import held_up
+from monitor.store.queue_turns import IN_TURN, held_up
 from monitor.store.runs import ABANDONED
 from monitor.store.tables import EndpointCheck
 from monitor.store.vocabulary import RunStatus
 
 RING_AGAIN_AFTER = timedelta(seconds=10)
 EXPIRED = "expired"
-# Bells of one sweep: more would only fill the broker while the workers are behind.
-_RUNG_AT_ONCE = 1000
+# Bells of one sweep: those of the others wait until these are begun.
+_RUNG_AT_ONCE = 100
 _MOST_CLOCK_SKEW = timedelta(minutes=1)
 
 
@@ -53,7 +53,7 @@ def _unheard(session: Session, at: datetime, ring_again_after: timedelta) -> Seq
     unheard = or_(last <= at - ring_again_after, last > at + _MOST_CLOCK_SKEW)
     # What is held up is rung for when it is its turn.
     found = select(EndpointCheck.id).where(OPEN, waiting(at), unheard, ~held_up(at))
-    return session.scalars(found.order_by(last, EndpointCheck.id).limit(_RUNG_AT_ONCE)).all()
+    return session.scalars(found.order_by(*IN_TURN).limit(_RUNG_AT_ONCE)).all()
 
 
 def abandoned(session: Session, at: datetime, older_than: timedelta, is_gone: Callable[[str], bool]) -> list[str]:

@@ -16,6 +16,8 @@ from monitor.store.tables import Endpoint, EndpointCheck
 from monitor.store.vocabulary import RunStatus, Trigger
 
 _SCHEDULED = EndpointCheck.trigger == Trigger.SCHEDULE
+# Those that somebody waits for go first.
+IN_TURN = (_SCHEDULED, EndpointCheck.queued_at, EndpointCheck.id)
 _other = aliased(EndpointCheck)
 
 
@@ -52,4 +54,4 @@ def next_in_turn(session: Session, endpoint_id: str, at: datetime) -> str | None
     found = select(EndpointCheck.id).where(
         OPEN, of_endpoint, waiting(at), in_time(at), EndpointCheck.attempt < MAX_ATTEMPTS
     )
-    return session.scalars(found.order_by(_SCHEDULED, EndpointCheck.queued_at, EndpointCheck.id).limit(1)).first()
+    return session.scalars(found.order_by(*IN_TURN).limit(1)).first()

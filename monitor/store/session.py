@@ -19,6 +19,15 @@ from monitor.store.faults import storage_faults
 BUSY_TIMEOUT_MS = 5000
 # A worker that stands still within a transaction holds its rows from everybody else; a lease is not worth more.
 IDLE_WRITER_S = 20
+# A server that vanishes without a word (its machine, the network) is given up within half a minute, not in hours.
+SERVER_DEFAULTS = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 _JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 # Few enough that no other writer waits noticeably (SERVICE.md 3.4).
 _PAGES_AT_ONCE = 200
@@ -83,6 +92,7 @@ def open_engine(
     """
     engine = create_engine(
         database.url,
+        connect_args=_connect_args(database),
         poolclass=poolclass,
         hide_parameters=True,
         # A server that was restarted has closed every connection of the pool.
@@ -93,6 +103,13 @@ def open_engine(
         event.listen(engine, "connect", partial(_prepare_connection, pragmas))
         event.listen(engine, "begin", partial(_begin, begin))
     return engine
+
+
+def _connect_args(database: Database) -> dict[str, Any]:
+    """What the URL says itself counts."""
+    if database.path is not None:
+        return {}
+    return {name: value for name, value in SERVER_DEFAULTS.items() if name not in database.url.query}
 
 
 def _reading_options(database: Database) -> dict[str, Any]:

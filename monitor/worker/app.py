@@ -10,8 +10,6 @@ from kombu.transport import TRANSPORT_ALIASES
 from monitor.settings import Settings
 from monitor.worker import names
 
-_PRUNE_SECONDS = 3600.0
-
 # By alias, since the URL of a Unix socket (redis+socket://) overrules the transport that an app names.
 TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "monitor.worker.broker_transport:Transport"))
 
@@ -68,7 +66,6 @@ def _beat_schedule(settings: Settings) -> dict[str, Any]:
         names.SWEEP: settings.sweep_seconds,
         names.FAN_OUT: settings.tick_seconds,
         names.CANARY: settings.canary_seconds,
-        names.PRUNE: _PRUNE_SECONDS,
     }
     return {
         task: {

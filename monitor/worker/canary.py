@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,30 +25,45 @@ _FRESH_S = 5.0
 # One host that is away is its own affair.
 _FEWEST_HOSTS = 2
 _MOST_HOSTS = 6
+# Of the time between two looks: a canary may be late, or missed.
+_WORTH_PART = 5.0
+_WORTH = timedelta(minutes=5)
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Connectivity:
-    """`since`: when nothing could be reached for the first time in a row."""
+    """`since`: when nothing could be reached for the first time in a row. After `worth` the look says nothing more: the
+    canary has stopped."""
 
     at: datetime
     since: datetime | None = None
+    worth: timedelta = _WORTH
 
     @property
     def offline(self) -> bool:
+        """What was seen."""
         return self.since is not None
+
+    def offline_at(self, now: datetime) -> bool:
+        """Whether that is what is known now."""
+        return self.offline and now - self.at <= self.worth
 
     @classmethod
     def from_json(cls, stored: Any) -> Connectivity | None:
         if not isinstance(stored, dict):
             return None
-        since = stored.get("since")
-        return cls(datetime.fromisoformat(stored["at"]), None if since is None else datetime.fromisoformat(since))
+        since, worth = stored.get("since"), stored.get("worth_s")
+        return cls(
+            datetime.fromisoformat(stored["at"]),
+            None if since is None else datetime.fromisoformat(since),
+            _WORTH if worth is None else timedelta(seconds=worth),
+        )
 
     def to_json(self) -> dict[str, Any]:
-        return {"at": self.at.isoformat(), "since": None if self.since is None else self.since.isoformat()}
+        since = None if self.since is None else self.since.isoformat()
+        return {"at": self.at.isoformat(), "since": since, "worth_s": self.worth.total_seconds()}
 
 
 def canary(context: Context) -> Connectivity:
@@ -57,7 +72,7 @@ def canary(context: Context) -> Connectivity:
     reached = asyncio.run(_any_reached(_hosts(context)))
     now = clock.now()
     since = None if reached else (before and before.since) or now
-    found = Connectivity(now, since)
+    found = Connectivity(now, since, timedelta(seconds=_WORTH_PART * context.settings.canary_seconds))
     if before is None or before.offline != found.offline:
         _log.warning("The service is %s.", "offline" if found.offline else "online")
     context.beats.put_setting(CONNECTIVITY, found.to_json(), now)

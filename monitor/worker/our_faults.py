@@ -18,7 +18,7 @@ def our_faults(store: Store, endpoints: Mapping[str, EndpointConfig], at: dateti
     """`endpoints` are those of the configuration by their ids."""
     seen = Connectivity.from_json(Beats(store.sessions).setting(CONNECTIVITY))
     with store.sessions.read() as session:
-        return conditions(session, endpoints, at, offline=seen is not None and seen.offline)
+        return conditions(session, endpoints, at, offline=seen is not None and seen.offline_at(at))
 
 
 def entries_by_id(store: Store, entries: Iterable[EndpointConfig]) -> dict[str, EndpointConfig]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 from monitor.alerts.rule import AlertRule, Watch, rule_for
 from monitor.alerts.signals import Tick
 from monitor.check.options import CheckOptions
+from monitor.errors import BudgetError
 from monitor.fault_points import FaultPoint, fault_point
 from monitor.schedule import CatchUp, deadline, due
 from monitor.store import CheckRequest, Trigger
 from monitor.store.alerts import last_verdict_at
+from monitor.store.outbox import record_service_event
+from monitor.store.queue_silence import our_fault
+from monitor.worker import prune
 from monitor.worker.canary import connectivity
-from monitor.worker.names import EXECUTE
+from monitor.worker.names import EXECUTE, PRUNE
 from probes.plan import ProbeKind
+from reference_engine.errors import EngineError
 
 if TYPE_CHECKING:
     from monitor.worker.configured import Configured, KnownEndpoint
@@ -27,6 +33,8 @@ TICKING = "ticking"
 _LONGEST_GAP = timedelta(minutes=2)
 # Of two hosts, whose ticks may come at the same time.
 _MOST_CLOCK_SKEW = timedelta(minutes=1)
+# Faults of ours that the check itself has told of.
+_TOLD = {BudgetError.code, EngineError.code, *(error.code for error in EngineError.__subclasses__())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,8 @@ def tick(context: Context, now: datetime) -> list[str]:
     watch = ticked(Ticking.from_json(context.beats.setting(TICKING)), now)
     context.beats.put_setting(TICKING, watch.to_json(), now)
     _notice_silence(context, configured, watch, now)
+    if prune.is_due(context, now):
+        context.bell.ring(PRUNE)
     return ids
 
 
@@ -111,21 +121,39 @@ def _last_slots(context: Context, configured: Configured, now: datetime) -> dict
 
 
 def _notice_silence(context: Context, configured: Configured, watch: Ticking, now: datetime) -> None:
-    """Tell the no-data rules of the endpoints that are silent. While we are offline, the silence is ours."""
+    """Tell the no-data rules of the endpoints that are silent, but for silence that is ours. While we are offline, all
+    of it is."""
     seen = connectivity(context)
-    if seen is not None and seen.offline:
+    if seen is not None and seen.offline_at(now):
         return
+    ours: Counter[str] = Counter()
     for endpoint_id, endpoint in configured.endpoints.items():
         rules = configured.rules(endpoint, now)
         rule = rule_for(rules, Watch.NO_DATA, endpoint.labels)
         if rule is None or not _is_silent(rule, watch.since, now):
             continue
         with context.store.sessions.read() as session:
-            heard = last_verdict_at(session, endpoint_id)
+            heard, fault = last_verdict_at(session, endpoint_id, now), our_fault(session, endpoint_id, now)
         quiet_since = max(watch.since, endpoint.record.created_at, heard or watch.since)
-        if _is_silent(rule, quiet_since, now):
-            maintenance = configured.in_maintenance(endpoint, now)
-            context.alerts.apply(endpoint_id, endpoint.labels, [Tick(now, quiet_since, maintenance)], rules, at=now)
+        if not _is_silent(rule, quiet_since, now):
+            continue
+        if fault is not None:
+            ours[fault] += 1
+            continue
+        maintenance = configured.in_maintenance(endpoint, now)
+        context.alerts.apply(endpoint_id, endpoint.labels, [Tick(now, quiet_since, maintenance)], rules, at=now)
+    _tell_of_ours({fault: count for fault, count in ours.items() if fault not in _TOLD}, context, now)
+
+
+def _tell_of_ours(faults: Mapping[str, int], context: Context, now: datetime) -> None:
+    """Once a day for each fault, by the number of endpoints that are silent for it."""
+    if not faults:
+        return
+    with context.store.sessions.write() as session:
+        for fault, count in sorted(faults.items()):
+            reason = f"Nothing is known of {count} endpoints, for a reason on the monitor's side: {fault}."
+            key, data = f"silence:{fault}:{now.date().isoformat()}", {"error": fault, "reason": reason}
+            record_service_event(session, "monitor.degraded", key, data=data, at=now)
 
 
 def _is_silent(rule: AlertRule, since: datetime, now: datetime) -> bool:

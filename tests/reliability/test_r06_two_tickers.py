@@ -6,59 +6,65 @@ import multiprocessing
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 import pytest
+import yaml
+from pydantic import SecretStr
 
-from monitor.schedule import CatchUp, Interval, due, phase_of
-from monitor.store import CheckRequest, EndpointIdentity, Queue, Store, Trigger
+from monitor.config import load_config
+from monitor.config.objects import objects_of
+from monitor.settings import Settings
+from monitor.store import Queue, Store
+from monitor.store.config import ConfigObjects
+from monitor.worker.bell import SilentBell
+from monitor.worker.context import Context
+from monitor.worker.names import EXECUTE
+from monitor.worker.stop_sign import StopSign
+from monitor.worker.tick import tick
 
 pytestmark = pytest.mark.reliability
 
 AT = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
-EVERY = timedelta(minutes=5)
 ENDPOINTS = 50
 ROUNDS = 20
 # The slot that an endpoint is in at the start, and one for every interval after it.
-TICKS = [AT + timedelta(seconds=seconds) for seconds in range(0, 300 * (ROUNDS - 1) + 1, 100)]
+TICKS = [AT + timedelta(seconds=seconds) for seconds in range(0, 300 * (ROUNDS - 1) + 1, 150)]
 TICKERS = 2
 
 
-def tick(store: Store, endpoint_ids: list[str], now: datetime) -> list[str]:
-    """Enter what is due; the ids of what was new, whose bells this ticker rings."""
-    queue = Queue(store.sessions)
-    last = queue.last_slots("default", endpoint_ids, now)
-    slots = {
-        endpoint_id: due(
-            Interval(EVERY, phase_of(endpoint_id, EVERY)), last.get(endpoint_id), now, CatchUp.ONCE, key=endpoint_id
-        )
-        for endpoint_id in endpoint_ids
-    }
-    requests = [
-        CheckRequest(
-            f"default:{endpoint_id}:{slot.isoformat()}", endpoint_id, Trigger.SCHEDULE, slot, schedule="default"
-        )
-        for endpoint_id, slot in slots.items()
-        if slot is not None
-    ]
-    return [entry.id for entry in queue.enqueue(requests, now)]
+class Heard(SilentBell):
+    def __init__(self) -> None:
+        self.checks: list[str] = []
+
+    def ring(self, task: str, *ids: str) -> None:
+        if task == EXECUTE:
+            self.checks += ids
 
 
-def ticker(url: str, endpoint_ids: list[str], rung: multiprocessing.Queue[list[str]], begin: Barrier) -> None:
-    mine: list[str] = []
-    with Store.open(url, at=AT) as store:
-        begin.wait(60)
-        for now in TICKS:
-            mine += tick(store, endpoint_ids, now)
-    rung.put(mine)
+def opened(folder: Path, url: str, bell: SilentBell) -> Context:
+    return Context.open(Settings(data_dir=folder, database_url=SecretStr(url)), bell, StopSign())
 
 
-def test_two_tickers_enter_a_thousand_slots_once(database_url: str) -> None:
-    with Store.open(database_url, at=AT) as store:
-        ids = [store.ensure_endpoint(identity(number), at=AT).id for number in range(ENDPOINTS)]
+def ticker(folder: Path, url: str, rung: multiprocessing.Queue[list[str]], begin: Barrier) -> None:
+    bell = Heard()
+    context = opened(folder, url, bell)
+    begin.wait(60)
+    for now in TICKS:
+        tick(context, now)
+    context.close()
+    rung.put(bell.checks)
+
+
+def test_two_tickers_enter_a_thousand_slots_once(database_url: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    configure(tmp_path, database_url)
+    opened(data, database_url, SilentBell()).close()
     context = multiprocessing.get_context("spawn")
     rung: multiprocessing.Queue[list[str]] = context.Queue()
     begin = context.Barrier(TICKERS)
-    tickers = [context.Process(target=ticker, args=(database_url, ids, rung, begin)) for _ in range(TICKERS)]
+    tickers = [context.Process(target=ticker, args=(data, database_url, rung, begin)) for _ in range(TICKERS)]
 
     for process in tickers:
         process.start()
@@ -75,5 +81,17 @@ def test_two_tickers_enter_a_thousand_slots_once(database_url: str) -> None:
     assert len({(entry.endpoint_id, entry.slot_at) for entry in entered}) == 1000
 
 
-def identity(number: int) -> EndpointIdentity:
-    return EndpointIdentity(f"provider-{number}", "https://api.acme.test/v1", "smol", "smol")
+def configure(folder: Path, url: str) -> None:
+    """Endpoints that are checked every five minutes, on time; nobody asks whether they are silent."""
+    models = [{"model": f"m{number}", "name": f"m{number}"} for number in range(ENDPOINTS)]
+    document = {
+        "version": 1,
+        "models": {entry["model"]: {} for entry in models},
+        "providers": [{"slug": "x", "base_url": "https://api.acme.test/v1", "models": models}],
+        "schedules": [{"id": "all", "every": "5m", "jitter": "0%", "catch_up": "once"}],
+        "rules": [{"id": "no-data", "enabled": False}],
+    }
+    file = folder / "providers.yaml"
+    file.write_text(yaml.safe_dump(document))
+    with Store.open(url, at=AT) as store:
+        ConfigObjects(store.sessions).apply(objects_of(load_config(file)), actor="test", at=AT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from monitor.store import (
     Trigger,
     new_id,
 )
+from monitor.store.tables import Spending
 from probes.plan import Attempt, Item, Outcome, ProbeKind, Sample
 
 AT = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -33,6 +34,13 @@ REFERENCE = ReferenceIdentity("sha256:aa", "own", "0.1.0", ("fp32", "bf16"))
 
 def later(minutes: float) -> datetime:
     return AT + timedelta(minutes=minutes)
+
+
+def spent(store: Store, provider: str, day: date) -> tuple[int, int]:
+    """What a provider cost on a day, and what checks under way may still cost, in millionths of a US dollar."""
+    with store.sessions.read() as session:
+        found = session.get(Spending, (provider, day))
+        return (0, 0) if found is None else (found.settled_microusd, found.reserved_microusd)
 
 
 def identity(provider: str = "acme", model: str = "smol", **other: object) -> EndpointIdentity:

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 
-from monitor.store import CheckEntry, CheckRequest, Queue, Store, Trigger
-from monitor.store.limits import Limits
+from monitor.store import CheckEntry, CheckRequest, Limits, Queue, Store, Trigger, limits
 from tests.monitor.store.material import AT, identity
 
 SECOND = timedelta(seconds=1)
@@ -40,9 +39,9 @@ def claim_all(url: str, owner: str, *check_ids: str) -> None:
 def take_tokens(url: str, wanted: str) -> None:
     """Take tokens one by one until there are no more, and say how many."""
     with Store.open(url, at=AT) as store:
-        limits = Limits(store.sessions)
+        rates = Limits(store.sessions)
         taken = 0
-        while limits.take_tokens("acme", float(wanted), per_minute=60, burst=40, at=AT) == 0.0:
+        while rates.take_tokens("acme", float(wanted), per_minute=60, burst=40, at=AT) == 0.0:
             taken += 1
     sys.stdout.write(str(taken))
 
@@ -50,8 +49,10 @@ def take_tokens(url: str, wanted: str) -> None:
 def reserve(url: str, *check_ids: str) -> None:
     """Reserve 30 of a budget of 1000 for each check, and say how much was granted."""
     with Store.open(url, at=AT) as store:
-        limits = Limits(store.sessions)
-        granted = [limits.reserve(check_id, "acme", AT.date(), 30, 1000) or 0 for check_id in check_ids]
+        granted = []
+        for check_id in check_ids:
+            with store.sessions.write() as session:
+                granted.append(limits.reserve(session, check_id, "acme", AT.date(), 30, 1000) or 0)
     sys.stdout.write(str(sum(granted)))
 
 

@@ -27,6 +27,7 @@ from tests.monitor.store.material import AT, evidence, finished_run, identity, l
 
 LABELS = {"provider": "acme", "model": "smol", "tier": "prod"}
 EVERYTHING = Window(100)
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
@@ -134,6 +135,29 @@ def test_the_next_episode_is_a_new_alert(alerts: Alerts, endpoint: EndpointRecor
     assert resolved.id == first.id
     assert (resolved.state, resolved.resolved_at) == (AlertState.RESOLVED, later(75))
     assert (second.state, second.fingerprint) == (AlertState.FIRING, first.fingerprint)
+
+
+@pytest.mark.parametrize("rule", ["drift", "availability", "no-data"])
+def test_a_clock_that_ran_ahead_for_a_while_keeps_no_alert_from_its_work(
+    alerts: Alerts, endpoint: EndpointRecord, rule: str
+) -> None:
+    def bad(number: int) -> Measured:
+        at = later(15 * number)
+        if rule == "drift":
+            return found(number)
+        return Failed(f"chk_{number}", at, "provider_auth") if rule == "availability" else Tick(at, at - 10 * DAY)
+
+    years = 10 * 365 * 96
+    apply(alerts, endpoint, bad(years), bad(years + 1))
+    if rule != "no-data":
+        apply(alerts, endpoint, bad(0), bad(1))
+    apply(alerts, endpoint, *(found(number, Verdict.OK) for number in range(2, 8)))
+    (ended,) = all_of(alerts, rule=rule)
+    apply(alerts, endpoint, bad(8), bad(9))
+
+    assert ended.state is AlertState.RESOLVED
+    assert kinds(alerts, ended.id).count("resolved") == 1
+    assert [one.state is AlertState.RESOLVED for one in all_of(alerts, rule=rule)].count(False) == 1
 
 
 def test_metrics_and_endpoints_have_alerts_of_their_own(store: Store, alerts: Alerts, endpoint: EndpointRecord) -> None:
@@ -322,9 +346,9 @@ def test_a_silence_holds_until_it_ends(store: Store, alerts: Alerts, endpoint: E
     assert alerts.holds([alert], at=later(59))[alert.id].silence == silence.id
     assert not alerts.holds([alert], at=later(60))[alert.id]
 
-    expired = alerts.expire_silence(silence.id, at=later(50), expected=silence.row_version)
+    expired = alerts.expire_silence(silence.id, actor="bob", at=later(50), expected=silence.row_version)
     assert expired.ends_at == later(50)
-    assert alerts.expire_silence(silence.id, at=later(55)) == expired == alerts.show_silence(silence.id)
+    assert alerts.expire_silence(silence.id, actor="bob", at=later(55)) == expired == alerts.show_silence(silence.id)
     assert not alerts.holds([alert], at=later(59))[alert.id]
     assert alerts.silences(EVERYTHING, not_over_at=later(51)).items == ()
     assert alerts.silences(EVERYTHING).items == (expired,)

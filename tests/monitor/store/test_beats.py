@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from monitor.store import Beat, Beats, Store
+from monitor.store.beats import STOPPED
 from tests.monitor.store.material import AT, later
 
 
@@ -25,6 +26,14 @@ def test_progress_is_a_sign_of_life(beats: Beats) -> None:
 
     (beat,) = beats.all()
     assert (beat.seen_at, beat.progress_at) == (later(2), later(2))
+
+
+def test_what_a_process_did_last_stays_known_once_it_has_stopped(beats: Beats) -> None:
+    beats.seen("host:1:2", "worker", [], "0.1.0", AT)
+    beats.stopped("host:1:2")
+
+    (beat,) = beats.all()
+    assert (beat.kind, beat.progress_at) == (STOPPED, AT)
 
 
 def test_processes_that_are_silent_for_long_are_forgotten(beats: Beats) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.store import EndpointRecord, Limits, Queue, Spent, Store
-from tests.monitor.store.material import AT, later
+from monitor.store import EndpointRecord, Limits, Queue, Store, limits
+from tests.monitor.store.material import AT, later, spent
 from tests.monitor.store.queued import enqueued
 
 TODAY = AT.date()
@@ -17,46 +17,46 @@ numbers = count()
 
 
 @pytest.fixture
-def limits(store: Store) -> Limits:
+def rates(store: Store) -> Limits:
     return Limits(store.sessions)
 
 
-def take(limits: Limits, wanted: float = 1, seconds: float = 0.0, name: str = "acme") -> float:
-    return limits.take_tokens(name, wanted, per_minute=60, burst=5, at=AT + timedelta(seconds=seconds))
+def take(rates: Limits, wanted: float = 1, seconds: float = 0.0, name: str = "acme") -> float:
+    return rates.take_tokens(name, wanted, per_minute=60, burst=5, at=AT + timedelta(seconds=seconds))
 
 
-def test_a_new_bucket_is_full_and_tells_how_long_to_wait_once_it_is_empty(limits: Limits) -> None:
-    assert [take(limits) for _ in range(5)] == [0.0] * 5
-    assert take(limits, 2) == pytest.approx(2.0)
-    assert take(limits, 2, seconds=1.5) == pytest.approx(0.5)
-    assert take(limits, 2, seconds=2.0) == 0.0
-    assert take(limits, name="other") == 0.0
+def test_a_new_bucket_is_full_and_tells_how_long_to_wait_once_it_is_empty(rates: Limits) -> None:
+    assert [take(rates) for _ in range(5)] == [0.0] * 5
+    assert take(rates, 2) == pytest.approx(2.0)
+    assert take(rates, 2, seconds=1.5) == pytest.approx(0.5)
+    assert take(rates, 2, seconds=2.0) == 0.0
+    assert take(rates, name="other") == 0.0
 
 
-def test_a_bucket_fills_to_its_burst_and_no_further(limits: Limits) -> None:
-    take(limits, 5)
+def test_a_bucket_fills_to_its_burst_and_no_further(rates: Limits) -> None:
+    take(rates, 5)
 
-    assert take(limits, 5, seconds=3600) == 0.0
-    assert take(limits, 1, seconds=3600) == pytest.approx(1.0)
-
-
-def test_a_host_whose_clock_is_behind_gets_nothing_extra(limits: Limits) -> None:
-    take(limits, 5, seconds=10)
-
-    assert take(limits, 1, seconds=0) == pytest.approx(1.0)
-    assert take(limits, 1, seconds=10) == pytest.approx(1.0)
+    assert take(rates, 5, seconds=3600) == 0.0
+    assert take(rates, 1, seconds=3600) == pytest.approx(1.0)
 
 
-def test_a_clock_that_was_set_back_does_not_dry_the_bucket_up(limits: Limits) -> None:
-    take(limits, 5, seconds=3600)
+def test_a_host_whose_clock_is_behind_gets_nothing_extra(rates: Limits) -> None:
+    take(rates, 5, seconds=10)
 
-    assert take(limits, 1, seconds=0) == pytest.approx(1.0)
-    assert take(limits, 1, seconds=1) == 0.0
+    assert take(rates, 1, seconds=0) == pytest.approx(1.0)
+    assert take(rates, 1, seconds=10) == pytest.approx(1.0)
 
 
-def test_more_than_a_bucket_can_hold_is_refused(limits: Limits) -> None:
+def test_a_clock_that_was_set_back_does_not_dry_the_bucket_up(rates: Limits) -> None:
+    take(rates, 5, seconds=3600)
+
+    assert take(rates, 1, seconds=0) == pytest.approx(1.0)
+    assert take(rates, 1, seconds=1) == 0.0
+
+
+def test_more_than_a_bucket_can_hold_is_refused(rates: Limits) -> None:
     with pytest.raises(ValueError, match="6 tokens of a bucket of 5"):
-        take(limits, 6)
+        take(rates, 6)
 
 
 @pytest.fixture
@@ -64,45 +64,65 @@ def checks(store: Store, endpoint: EndpointRecord) -> list[str]:
     return [enqueued(store, endpoint.id, f"slot-{number}").id for number in range(3)]
 
 
-def test_what_is_left_of_a_day_is_granted_and_then_nothing(limits: Limits, checks: list[str]) -> None:
-    assert limits.reserve(checks[0], "acme", TODAY, 70, 100) == 70
-    assert limits.reserve(checks[1], "acme", TODAY, 70, 100) == 30
-    assert limits.reserve(checks[2], "acme", TODAY, 70, 100) is None
-    assert limits.reserve(checks[2], "other", TODAY, 70, 100) == 70
+def reserve(store: Store, check_id: str, microusd: int, budget: int | None, provider: str = "acme") -> int | None:
+    with store.sessions.write() as session:
+        return limits.reserve(session, check_id, provider, TODAY, microusd, budget)
 
 
-def test_what_was_not_spent_is_free_again(limits: Limits, checks: list[str]) -> None:
-    limits.reserve(checks[0], "acme", TODAY, 70, 100)
-
-    limits.settle(checks[0], 20)
-    limits.settle(checks[0], 20)
-
-    assert limits.spent("acme", TODAY) == Spent(20, 0)
-    assert limits.reserve(checks[1], "acme", TODAY, 100, 100) == 80
+def settle(store: Store, check_id: str, microusd: int) -> None:
+    with store.sessions.write() as session:
+        limits.settle(session, check_id, microusd)
 
 
-def test_a_check_keeps_the_reservation_of_its_earlier_attempt(limits: Limits, checks: list[str]) -> None:
-    limits.reserve(checks[0], "acme", TODAY, 70, 100)
-
-    assert limits.reserve(checks[0], "acme", TODAY, 90, 100) == 70
-    assert limits.spent("acme", TODAY) == Spent(0, 70)
-
-
-def test_without_a_budget_everything_is_granted_and_counted(limits: Limits, checks: list[str]) -> None:
-    assert limits.reserve(checks[0], "acme", TODAY, 10**12, None) == 10**12
-    assert limits.spent("acme", TODAY).reserved_microusd == 10**12
-    assert limits.spent("acme", later(24 * 60).date()) == Spent()
+def test_what_is_left_of_a_day_is_granted_and_then_nothing(store: Store, checks: list[str]) -> None:
+    assert reserve(store, checks[0], 70, 100) == 70
+    assert reserve(store, checks[1], 70, 100) == 30
+    assert reserve(store, checks[2], 70, 100) is None
+    assert reserve(store, checks[2], 70, 100, "other") == 70
 
 
-def test_a_check_that_ended_without_a_word_is_charged_in_full(limits: Limits, store: Store, checks: list[str]) -> None:
+def test_what_was_not_spent_is_free_again(store: Store, checks: list[str]) -> None:
+    reserve(store, checks[0], 70, 100)
+
+    settle(store, checks[0], 20)
+    settle(store, checks[0], 20)
+
+    assert spent(store, "acme", TODAY) == (20, 0)
+    assert reserve(store, checks[1], 100, 100) == 80
+
+
+def test_a_check_keeps_the_reservation_of_its_earlier_attempt(store: Store, checks: list[str]) -> None:
+    reserve(store, checks[0], 70, 100)
+
+    assert reserve(store, checks[0], 90, 100) == 70
+    assert spent(store, "acme", TODAY) == (0, 70)
+
+
+def test_without_a_budget_everything_is_granted_and_counted(store: Store, checks: list[str]) -> None:
+    assert reserve(store, checks[0], 10**12, None) == 10**12
+    assert spent(store, "acme", TODAY) == (0, 10**12)
+    assert spent(store, "acme", later(24 * 60).date()) == (0, 0)
+
+
+def test_what_is_spent_without_a_reservation_counts_as_well(store: Store, checks: list[str]) -> None:
+    for _ in range(2):
+        with store.sessions.write() as session:
+            limits.spend(session, "acme", TODAY, 30)
+
+    assert spent(store, "acme", TODAY) == (60, 0)
+    assert reserve(store, checks[0], 70, 100) == 40
+
+
+def test_a_check_that_ended_without_a_word_is_charged_in_full(store: Store, checks: list[str]) -> None:
     queue = Queue(store.sessions)
-    limits.reserve(checks[0], "acme", TODAY, 70, 100)
-    queue.cancel(checks[0], AT)
+    reserve(store, checks[0], 70, 100)
+    queue.sweep(AT)
+    assert spent(store, "acme", TODAY) == (0, 70)
 
-    queue.sweep(later(9))
-    assert limits.spent("acme", TODAY) == Spent(0, 70)
-    queue.sweep(later(11))
-    assert limits.spent("acme", TODAY) == Spent(70, 0)
+    queue.cancel(checks[0], AT)
+    queue.sweep(AT)
+
+    assert spent(store, "acme", TODAY) == (70, 0)
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from sqlalchemy import select
 
 from monitor.drift.rule import Verdict
 from monitor.errors import LeaseLostError, UsageError
-from monitor.store import Backlog, EndpointRecord, Queue, RunStatus, Store, Trigger
+from monitor.store import Backlog, EndpointRecord, Queue, RunStatus, Store, Trigger, queue_sweep
 from monitor.store.queue import LEASE
 from monitor.store.queue_rows import MAX_ATTEMPTS
 from monitor.store.queue_sweep import RING_AGAIN_AFTER
 from monitor.store.tables import ServiceEvent
 from tests.monitor.store.material import AT, identity, later, sample, start
-from tests.monitor.store.queued import SECOND, enqueued, request
+from tests.monitor.store.queued import SECOND, enqueued, enqueued_apart, request
 
 AFTER_THE_LEASE = AT + LEASE + SECOND
 
@@ -277,6 +277,19 @@ def test_a_queued_check_whose_bell_was_not_heard_is_rung_again(store: Store, end
     queue.rung([check.id], AT + RING_AGAIN_AFTER)
     assert queue.sweep(AT + RING_AGAIN_AFTER + SECOND).to_ring == ()
     assert queue.sweep(AT + 2 * RING_AGAIN_AFTER).to_ring == (check.id,)
+
+
+def test_a_sweep_rings_for_those_that_go_next_and_not_for_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_sweep, "_RUNG_AT_ONCE", 2)
+    scheduled = sorted(check.id for check in enqueued_apart(store, 3))
+    other = store.ensure_endpoint(identity("asked-for"), at=AT).id
+    asked = enqueued(store, other, "asked-for", trigger=Trigger.API, schedule=None)
+    queue = Queue(store.sessions)
+
+    for seconds in (10, 20, 30):
+        swept = queue.sweep(AT + seconds * SECOND)
+        assert swept.to_ring == (asked.id, scheduled[0])
+        queue.rung(swept.to_ring, AT + seconds * SECOND)
 
 
 def test_a_check_whose_lease_ran_out_is_rung_again(store: Store, endpoint: EndpointRecord) -> None:

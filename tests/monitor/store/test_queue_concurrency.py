@@ -12,7 +12,7 @@ import pytest
 from monitor.errors import LeaseLostError
 from monitor.store import Claimed, EndpointRecord, Limits, Queue, RunStatus, Store
 from monitor.store.queue import LEASE
-from tests.monitor.store.material import AT, sample, start
+from tests.monitor.store.material import AT, sample, spent, start
 from tests.monitor.store.queued import SECOND, enqueued, enqueued_apart
 
 ROOT = Path(__file__).parents[3]
@@ -131,4 +131,4 @@ def test_reservations_never_exceed_the_budget(database_url: str, store: Store, e
     granted = said_by_processes([["reserve", database_url, *share] for share in shares])
 
     assert sum(map(int, granted)) == 1000
-    assert Limits(store.sessions).spent("acme", AT.date()).reserved_microusd == 1000
+    assert spent(store, "acme", AT.date()) == (0, 1000)

@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from monitor.errors import LeaseLostError
-from monitor.store import CheckRequest, EndpointRecord, Queue, RunStatus, Store, Trigger
+from monitor.store import CheckRequest, EndpointRecord, Queue, ReferenceIdentity, RunStatus, Store, Trigger
 from monitor.store.process import this_process
 from monitor.store.queue import LEASE
 from probes.completion import Completion, Timings
 from probes.plan import Outcome, ProbeKind
 from probes.quirks import Disposition
-from tests.monitor.store.material import AT, later, result, sample, start
+from tests.monitor.store.material import AT, REFERENCE, later, result, sample, start
 from tests.monitor.store.queued import SECOND, enqueued
 
 # No process has this number.
@@ -30,7 +30,7 @@ def test_a_run_of_an_earlier_attempt_is_resumed_with_its_samples(store: Store, e
 
     second = queue.claim(check.id, "two", AT + LEASE + SECOND)
     assert second is not None
-    resumed = store.resume_run(check.id, endpoint.id, ProbeKind.LOGPROBS, lease=second.lease)
+    resumed = store.resume_run(start(endpoint.id, check_id=check.id), at=AT, lease=second.lease)
 
     assert resumed is not None
     assert (resumed.run.id, resumed.run.status) == (run_id, RunStatus.RUNNING)
@@ -40,7 +40,10 @@ def test_a_run_of_an_earlier_attempt_is_resumed_with_its_samples(store: Store, e
     ]
     assert [s.exchange.timings if s.exchange else None for s in resumed.samples] == [timings, None]
     with pytest.raises(LeaseLostError):
-        store.resume_run(check.id, endpoint.id, ProbeKind.LOGPROBS, lease=first.lease)
+        store.resume_run(start(endpoint.id, check_id=check.id), at=AT, lease=first.lease)
+    with pytest.raises(LeaseLostError):
+        store.save_capabilities(endpoint.id, {"logprobs": False}, lease=first.lease)
+    assert store.capabilities(endpoint.id) == {}
 
 
 def test_a_run_that_was_finished_says_so_and_one_never_begun_is_none(store: Store, endpoint: EndpointRecord) -> None:
@@ -48,11 +51,23 @@ def test_a_run_that_was_finished_says_so_and_one_never_begun_is_none(store: Stor
     run_id = store.begin_run(start(endpoint.id, check_id=check.id), at=AT)
     store.finish_run(run_id, result(), at=AT)
 
-    finished = store.resume_run(check.id, endpoint.id, ProbeKind.LOGPROBS)
+    finished = store.resume_run(start(endpoint.id, check_id=check.id), at=AT)
 
     assert finished is not None
     assert finished.run.status is RunStatus.SUCCEEDED
-    assert store.resume_run(check.id, endpoint.id, ProbeKind.LATENCY) is None
+    assert store.resume_run(start(endpoint.id, ProbeKind.LATENCY, check_id=check.id), at=AT) is None
+
+
+@pytest.mark.parametrize("now", [replace(REFERENCE, fingerprint="sha256:bb"), None])
+def test_a_resumed_run_is_held_against_the_reference_of_now(
+    store: Store, endpoint: EndpointRecord, now: ReferenceIdentity | None
+) -> None:
+    check = enqueued(store, endpoint.id)
+    run_id = store.begin_run(start(endpoint.id, check_id=check.id), at=AT)
+
+    store.resume_run(start(endpoint.id, check_id=check.id, reference=now), at=later(1))
+
+    assert store.run(run_id).reference_fingerprint == (now and now.fingerprint)
 
 
 def test_a_run_whose_check_the_queue_gives_to_another_is_not_given_up(

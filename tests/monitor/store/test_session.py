@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from monitor.errors import StorageError
 from monitor.store import Store
 from monitor.store.database import Database
-from monitor.store.session import Sessions
+from monitor.store.session import SERVER_DEFAULTS, Sessions
 from monitor.store.tables import Model
 from tests.monitor.store.material import AT, identity, later, sample, start
 from tests.monitor.store.writers import write_runs
@@ -157,3 +157,23 @@ def test_threads_that_share_a_store_all_get_through(store: Store) -> None:
     assert stored == [55] * 24
     assert store.providers() == ["p0", "p1", "p2"]
     assert len(store.history(limit=1000)) == 24
+
+
+def parameters(session: Session) -> dict[str, str]:
+    connection = session.connection().connection.driver_connection
+    assert connection is not None
+    found: dict[str, str] = connection.info.get_parameters()
+    return found
+
+
+@pytest.mark.parametrize("own", [{}, {"keepalives_idle": "77", "connect_timeout": "3"}], ids=["no", "yes"])
+def test_a_server_that_vanishes_is_given_up_unless_the_url_says_otherwise(
+    postgres_url: str, own: dict[str, str]
+) -> None:
+    wanted = {**{name: str(value) for name, value in SERVER_DEFAULTS.items()}, **own}
+    sessions = Sessions(Database.named("&".join([postgres_url, *(f"{name}={value}" for name, value in own.items())])))
+
+    for opened in (sessions.read, sessions.write):
+        with opened() as session:
+            assert parameters(session).items() >= wanted.items()
+    sessions.close()

@@ -13,10 +13,10 @@ from monitor.worker.context import Context
 from monitor.worker.execute import execute
 from tests.reliability.service import Service
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.soak]
 
-OPTIONS = {"probes": ["logprobs", "accounting"], "n": 20}
-REFERENCE = {"reference": {"weights": "bundled", "allowed_profiles": ["fp32", "bf16"]}}
+OPTIONS = {"probes": ["logprobs"], "n": 20}
+REFERENCE = {"reference": {"weights": "bundled", "allowed_profiles": ["bf16"]}}
 
 
 def made(service: Service, context: Context, endpoint_id: str, key: str) -> CheckEntry:
