@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 
+from dashboards.drawer import DRAWER
 from dashboards.site import create_site
 from monitor.service.web import broker_url_of, open_state
 from monitor.settings import load_settings
@@ -30,6 +31,7 @@ async def _opened(application: Starlette) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        DRAWER.close()
         state.store.close()
 
 

@@ -1,14 +1,12 @@
-"""Charts as SVG: one Vega-Lite specification for each theme and width, drawn on the server and kept by content."""
+"""Charts as SVG: one Vega-Lite specification for each theme and width, drawn on the server."""
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -19,7 +17,6 @@ from dashboards.marks import PLOT_HEIGHT, ROW, Tag, strip, tags
 from dashboards.palette import PALETTES, Palette
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-_KEPT = 256
 _MOST_DOTS = 100
 # Wide enough for its label.
 _NAMED_GAP = 0.09
@@ -39,12 +36,7 @@ class Plot:
 
 def drawn(chart: Chart, theme: Theme, width: Width) -> str:
     """The chart as SVG text."""
-    return _svg(json.dumps(specification(chart, theme, width), sort_keys=True))
-
-
-@lru_cache(maxsize=_KEPT)
-def _svg(specification: str) -> str:
-    return str(vl_convert.vegalite_to_svg(specification))
+    return str(vl_convert.vegalite_to_svg(specification(chart, theme, width)))
 
 
 def specification(chart: Chart, theme: Theme, width: Width) -> dict[str, Any]:

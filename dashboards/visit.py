@@ -20,8 +20,9 @@ from monitor.access.guard import require
 from monitor.access.scope import Scope
 from monitor.api.gate import credentials
 from monitor.api.problem import Problem, problem_of
+from monitor.api.shapes import is_text
 from monitor.api.state import ApiState
-from monitor.errors import ForbiddenError, UnauthorizedError
+from monitor.errors import ForbiddenError, NotFoundError, RequestError, UnauthorizedError
 from monitor.redaction import redact_known
 from monitor.store.pages_queries import PageQueries
 
@@ -99,6 +100,7 @@ def answering(state: ApiState, view: View, needed: Scope | None) -> Callable[[Re
 
 def _answered(request: Request, state: ApiState, form: Mapping[str, str], view: View, needed: Scope | None) -> Response:
     try:
+        _check_text(request, form)
         now = clock.now()
         actor = state.guard.actor(credentials(request), now)
         visit = Visit(request, state, actor, form, now)
@@ -110,6 +112,13 @@ def _answered(request: Request, state: ApiState, form: Mapping[str, str], view: 
         return _to_sign_in(request) if needed is not None else refused(request, problem_of(error, _id(request)))
     except Exception as error:  # noqa: BLE001 - the boundary of a page: logged with its id, answered as a page
         return refused(request, problem_of(error, _id(request)))
+
+
+def _check_text(request: Request, form: Mapping[str, str]) -> None:
+    if not all(map(is_text, request.path_params.values())):
+        raise NotFoundError("There is no such address.")
+    if not all(map(is_text, form.values())):
+        raise RequestError("The form holds a character that is no text.", remedy="Go back and take it out.")
 
 
 def _check_csrf(visit: Visit) -> None:

@@ -12,12 +12,12 @@ from dashboards.sentences import moved, reasons, size_of
 from dashboards.visit import Visit
 from monitor.alerts.holds import Holds
 from monitor.deliveries.facts import Finding
-from monitor.errors import MalformedRequestError
 from monitor.store.alert_records import AlertFilter, AlertRecord, SilenceRecord
 from monitor.store.keyset import Position, Window
 from monitor.store.records import CheckRun, EvidenceRecord, RunRecord
 from monitor.worker.our_faults import entries_by_id, our_faults
 
+_LIST = "alerts page"
 _PAGE = 50
 _MOST_SILENCES = 200
 SHOWN = {"open": True, "resolved": False, "all": None}
@@ -102,11 +102,9 @@ def _covering(visit: Visit, alert: AlertRecord) -> list[SilenceRecord]:
 
 def _cursor(visit: Visit, position: Position) -> str:
     at = position.key
-    return visit.state.key.cursor(["alerts", at.isoformat() if isinstance(at, datetime) else at, position.id])
+    return visit.state.key.cursor(_LIST, [at.isoformat() if isinstance(at, datetime) else at, position.id])
 
 
 def _position(visit: Visit, cursor: str) -> Position:
-    which, at, alert_id = visit.state.key.read_cursor(cursor)
-    if which != "alerts":
-        raise MalformedRequestError("The cursor belongs to another list.", remedy="Begin at /alerts.")
+    at, alert_id = visit.state.key.read_cursor(_LIST, cursor)
     return Position(datetime.fromisoformat(at), alert_id)

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from dashboards.chart import METRICS, Metric, Theme, Width
 from dashboards.configured import Configured
+from dashboards.drawer import drawn
 from dashboards.past import Past
 from dashboards.visit import PRIVATE, Visit
 from monitor.errors import NotFoundError
@@ -16,9 +17,6 @@ _FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 def chart_picture(visit: Visit) -> Response:
     """The page's address of it carries the digest of its content, so that a browser asks once for each."""
-    # Altair and the engine behind it take 110 MB, which a service that nobody looks at does without.
-    from dashboards.drawing import drawn
-
     metric = _asked_metric(visit)
     chart = Past.asked(visit, Configured.stored(visit.state)).chart(metric.name)
     theme = Theme.DARK if visit.asked("theme") == Theme.DARK else Theme.LIGHT

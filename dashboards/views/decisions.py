@@ -7,7 +7,6 @@ from starlette.responses import RedirectResponse, Response
 from dashboards.views.alerts import DURATIONS, scopes
 from dashboards.visit import PRIVATE, Visit
 from monitor.errors import RequestError
-from monitor.store.alert_records import SilenceRecord
 from monitor.worker.names import FAN_OUT
 
 _MOST_TEXT = 2000
@@ -48,7 +47,7 @@ def silence(visit: Visit) -> Response:
         raise RequestError(
             "A silence needs what it covers, how long, and why.", remedy="Go back and fill in all three."
         )
-    made = visit.state.alerts.add_silence(
+    visit.state.alerts.add_silence(
         scope[1],
         starts_at=visit.now,
         ends_at=visit.now + duration[1],
@@ -56,13 +55,11 @@ def silence(visit: Visit) -> Response:
         comment=text,
         at=visit.now,
     )
-    _audit(visit, "silence.create", made)
     return _decided(visit)
 
 
 def end_silence(visit: Visit) -> Response:
-    ended = visit.state.alerts.expire_silence(visit.path("silence_id"), at=visit.now)
-    _audit(visit, "silence.end", ended)
+    visit.state.alerts.expire_silence(visit.path("silence_id"), actor=visit.actor.name, at=visit.now)
     return _decided(visit)
 
 
@@ -78,11 +75,6 @@ def _seen(visit: Visit) -> int | None:
     """The version of the alert that the form was made for."""
     text = visit.form.get("version", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _audit(visit: Visit, action: str, silence: SilenceRecord) -> None:
-    detail = {"matchers": dict(silence.matchers)}
-    visit.state.access.audit(visit.actor.name, action, silence.id, detail, visit.now)
 
 
 def _decided(visit: Visit) -> Response:

@@ -75,11 +75,15 @@ class Guard:
     def sign_in(self, name: str, password: str, address: str, at: datetime) -> NewSession:
         """Raises UnauthorizedError for a wrong name or password, which are not told apart, and TooManyAttemptsError
         before anything is compared."""
-        self._count_attempt(f"sign-in:{address}", at)
-        self._count_attempt(f"sign-in:{hashlib.sha256(name.encode()).hexdigest()}", at)
+        # Counted first and taken back after a match: many guesses at one time are not heard either.
+        counted = (f"sign-in:{address}", f"sign-in:{hashlib.sha256(name.encode()).hexdigest()}")
+        for each in counted:
+            self._count_attempt(each, at)
         found = self._access.password_of(name)
         if not password_matches(password, None if found is None else found[1]) or found is None:
             raise UnauthorizedError("The name or the password is wrong.", headers={"WWW-Authenticate": "Bearer"})
+        for each in counted:
+            self._limits.give_back(each, 1.0, burst=ATTEMPTS_AT_ONCE)
         return self._begin_session(found[0], at)
 
     def sign_out(self, session: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
+from itsdangerous import BadData, BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 
 from monitor.datadir import DataDir
 from monitor.errors import MalformedRequestError, SecretError
@@ -32,16 +32,18 @@ class SigningKey:
             return cls(_resolved("file", str(settings.secret_key_file)))
         return cls(data.signing_key())
 
-    def cursor(self, content: Any) -> str:
-        return _text(URLSafeSerializer(self._key, salt="cursor").dumps(content))
+    def cursor(self, of: str, content: Any) -> str:
+        """`of` says which list it goes on with."""
+        return _text(URLSafeSerializer(self._key, salt=f"cursor of {of}").dumps(content))
 
-    def read_cursor(self, text: str) -> Any:
-        """Raises MalformedRequestError for a text that `cursor` did not make."""
+    def read_cursor(self, of: str, text: str) -> Any:
+        """Raises MalformedRequestError for a text that `cursor` did not make, or made for another list."""
         try:
-            return URLSafeSerializer(self._key, salt="cursor").loads(text)
-        except BadSignature:
+            return URLSafeSerializer(self._key, salt=f"cursor of {of}").loads(text)
+        except BadData:
             raise MalformedRequestError(
-                "The cursor was not given by this service.", remedy="Send next_cursor as it came."
+                "The cursor was not given by this service, or belongs to another list.",
+                remedy="Send it as it came, with the address, sort and filters it came from.",
             ) from None
 
     def csrf_token(self, session: str) -> str:

@@ -13,11 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor import clock
 from monitor.access.actor import Actor, Via
 from monitor.access.guard import Credentials
+from monitor.api.shapes import is_text
 from monitor.api.state import ApiState
 from monitor.errors import (
     Finding,
     ForbiddenError,
     IdempotencyKeyReusedError,
+    NotFoundError,
     RequestError,
     RequestInProgressError,
 )
@@ -42,6 +44,8 @@ class Gate:
         if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
             await self._app(scope, receive, send)
             return
+        if not is_text(scope["path"]):
+            raise NotFoundError("There is no such address.")
         actor = await run_in_threadpool(self._state.guard.actor, credentials(HTTPConnection(scope)), clock.now())
         scope["monitor.actor"] = actor
         request = Request(scope, receive)

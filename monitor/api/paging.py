@@ -14,7 +14,7 @@ from pydantic import Field
 
 from monitor.api.shapes import Shape
 from monitor.api.state import state_of
-from monitor.errors import Finding, MalformedRequestError, RequestError
+from monitor.errors import Finding, RequestError
 from monitor.store.keyset import Key, Page, Position, Window
 
 DEFAULT_LIMIT = 50
@@ -63,15 +63,10 @@ class PageRequest:
     def _cursor(self, position: Position) -> str:
         time = isinstance(position.key, datetime)
         key = position.key.isoformat() if isinstance(position.key, datetime) else position.key
-        return state_of(self.request).key.cursor([self._list(), time, key, position.id])
+        return state_of(self.request).key.cursor(self._list(), [time, key, position.id])
 
     def _position(self, cursor: str) -> Position:
-        content = state_of(self.request).key.read_cursor(cursor)
-        which, time, key, identity = content
-        if which != self._list():
-            raise MalformedRequestError(
-                "The cursor belongs to another list.", remedy="Send it with the address, sort and filters it came from."
-            )
+        time, key, identity = state_of(self.request).key.read_cursor(self._list(), cursor)
         position: Key = datetime.fromisoformat(key) if time else key
         return Position(position, identity)
 

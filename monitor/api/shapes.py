@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from datetime import UTC, datetime
@@ -43,8 +42,13 @@ def _in_utc(value: datetime) -> datetime:
         raise ValueError("is out of range") from None
 
 
+def is_text(text: str) -> bool:
+    """Whether a database takes it: PostgreSQL refuses NUL characters, and none takes lone surrogates."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _printable(text: str) -> str:
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_text(text):
         raise ValueError("holds a character that is no text")
     return text
 
@@ -104,7 +108,3 @@ ModelFilter = Annotated[str | None, Query(alias="model", pattern=SLUG, descripti
 Metric = Annotated[str, Query(pattern=METRIC)]
 Since = Annotated[Instant | None, Query(alias="from", description="From this time on.")]
 Until = Annotated[Instant | None, Query(alias="to", description="Before this time.")]
-
-
-def json_bytes(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()

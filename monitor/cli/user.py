@@ -17,18 +17,21 @@ from monitor.store.vocabulary import Role
 
 LIST_SCHEMA = "monitor.users/1"
 
-app = typer.Typer(no_args_is_help=True, help="Create and list the people who may sign in.")
+app = typer.Typer(no_args_is_help=True, help="Create, disable and list the people who may sign in.")
+
+_Name = Annotated[str, typer.Argument(help="The name to sign in with.")]
+_PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input, not from the terminal.")
+]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="The name to sign in with.")],
+    name: _Name,
     role: Annotated[
         Role, typer.Option(help="viewer: look; operator: also run, acknowledge, silence; admin: everything.")
     ] = Role.ADMIN,
-    password_stdin: Annotated[
-        bool, typer.Option("--password-stdin", help="Read the password from standard input, not from the terminal.")
-    ] = False,
+    password_stdin: _PasswordStdin = False,
 ) -> None:
     """Create a user. From the first one on, nothing is open to those who are not signed in."""
     known = checked_name(name)
@@ -56,10 +59,43 @@ def list_users(as_json: Annotated[bool, typer.Option("--json", help="Print one J
         ]
         print_json({"schema": LIST_SCHEMA, "users": items})
     elif found:
-        rows = [(user.name, user.role.value, user.created_at.strftime("%Y-%m-%d %H:%M")) for user in found]
-        print_table(("name", "role", "created (UTC)"), rows)
+        rows = [
+            (
+                user.name,
+                user.role.value,
+                user.created_at.strftime("%Y-%m-%d %H:%M"),
+                "enabled" if user.disabled_at is None else "disabled",
+            )
+            for user in found
+        ]
+        print_table(("name", "role", "created (UTC)", "state"), rows)
     else:
         print_message("No users yet: whoever reaches this machine's loopback address may look.")
+
+
+@app.command()
+def disable(name: _Name) -> None:
+    """Let a user sign in no more, and end all sessions of that user. The last admin stays."""
+    with opened_access() as access:
+        access.disable_user(name.strip(), actor=this_person(), at=clock.now())
+    print_message(f"{name.strip()} may not sign in. Tokens stay good until they are revoked: `monitor token list`.")
+
+
+@app.command()
+def enable(name: _Name) -> None:
+    """Let a user who was disabled sign in again."""
+    with opened_access() as access:
+        made = access.enable_user(name.strip(), actor=this_person(), at=clock.now())
+    print_message(f"{made.name} may sign in as {made.role.value}.")
+
+
+@app.command()
+def password(name: _Name, password_stdin: _PasswordStdin = False) -> None:
+    """Give a user another password, and end all sessions of that user."""
+    hashed = hash_password(_password(from_stdin=password_stdin))
+    with opened_access() as access:
+        access.change_password(name.strip(), hashed, actor=this_person(), at=clock.now())
+    print_message(f"{name.strip()} has a new password.")
 
 
 def _password(*, from_stdin: bool) -> str:

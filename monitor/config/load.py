@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -109,6 +109,14 @@ class Inspected:
     problems: tuple[Problem, ...]
 
 
+def may_be_there(path: Path) -> bool:
+    """False where there is surely no file; where nobody may look, reading it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
 def load_config(path: Path) -> Config:
     """Raises ConfigError that names every problem of the file, each with its line and key."""
     inspected = inspect_config(path)
@@ -191,13 +199,7 @@ def _sentence(detail: ErrorDetails, path: KeyPath) -> str:
     if kind == "extra_forbidden":
         return f"unknown key; {suggestion(str(path[-1]), known_keys(path[:-1]))}"
     if kind == "literal_error":
-        return _literal_sentence(detail["input"], context)
+        return f"must be {context['expected']}"
     if kind == "value_error":
         return str(context["error"])
     return _SHAPES.get(kind) or re.sub(r"^Input should be", "must be", detail["msg"])
-
-
-def _literal_sentence(value: Any, context: dict[str, Any]) -> str:
-    expected = str(context["expected"])
-    shown = f"{value!r:.40} is not known; " if isinstance(value, str | int) else ""
-    return f"{shown}must be {expected}"

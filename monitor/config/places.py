@@ -40,5 +40,5 @@ def repeated(found: list[Place], key: str) -> Iterator[Finding]:
         if not isinstance(value, str):
             continue
         if value in seen:
-            yield (*place.path, key), f"'{value}' is taken by an earlier entry; {key}s must differ"
+            yield (*place.path, key), f"is taken by an earlier entry; {key}s must differ"
         seen.add(value)

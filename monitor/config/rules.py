@@ -106,7 +106,7 @@ def _known_model(entry: Place, models: PlainSection) -> Iterator[Finding]:
     if not isinstance(slug, str):
         return
     if slug not in models:
-        yield (*entry.path, "model"), f"'{slug}' is not among the file's models; {suggestion(slug, list(models))}"
+        yield (*entry.path, "model"), f"is not among the file's models; {suggestion(slug, list(models))}"
         return
     model = models[slug]
     reference = model.get("reference") if isinstance(model, Mapping) else None

@@ -92,12 +92,9 @@ def _route(place: Place, channels: list[str]) -> Iterator[Finding]:
         return
     for index, name in enumerate(to):
         if isinstance(name, str) and name not in channels:
-            yield (
-                (*place.path, "to", index),
-                f"'{name[:40]}' is not among the channels; {suggestion(name, channels)}",
-            )
+            yield (*place.path, "to", index), f"is not among the channels; {suggestion(name, channels)}"
         elif name in to[:index]:
-            yield (*place.path, "to", index), f"'{name}' is there twice; keep one"
+            yield (*place.path, "to", index), "is there twice; keep one"
 
 
 def _maintenance(place: Place) -> Iterator[Finding]:

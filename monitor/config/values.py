@@ -105,7 +105,7 @@ def _check_header_name(name: str) -> str:
 
 def _check_profile(name: str) -> str:
     if name not in PROFILES:
-        raise ValueError(f"'{name[:40]}' is not a profile; {suggestion(name, PROFILES)}")
+        raise ValueError(f"is not a profile; {suggestion(name, PROFILES)}")
     return name
 
 
@@ -166,7 +166,7 @@ def _check_matchers(matchers: dict[str, str]) -> dict[str, str]:
 
 def _check_event(name: str) -> str:
     if name not in EVENTS:
-        raise ValueError(f"'{name[:40]}' is not an event; {suggestion(name, EVENTS)}")
+        raise ValueError(f"is not an event; {suggestion(name, EVENTS)}")
     return name
 
 

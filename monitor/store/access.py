@@ -94,6 +94,46 @@ def password_of(session: Session, name: str) -> tuple[UserRecord, str] | None:
     return None if row is None else (_user_record(row), row.password_hash)
 
 
+def disable_user(session: Session, name: str, at: datetime) -> UserRecord:
+    """Let a user sign in no more, and end his sessions. Raises UsageError for nobody, and for the last admin."""
+    # All of them, so that two who disable each other do it one after the other.
+    admins = session.scalars(
+        select(User).where(User.role == Role.ADMIN, User.disabled_at.is_(None)).order_by(User.id).with_for_update()
+    ).all()
+    row = _named(session, name)
+    if admins == [row]:
+        raise UsageError(f"{name} is the last admin.", remedy="Create or enable another one first.")
+    row.disabled_at = row.disabled_at or at
+    _end_sessions(session, row)
+    return _user_record(row)
+
+
+def enable_user(session: Session, name: str) -> UserRecord:
+    """Raises UsageError for nobody."""
+    row = _named(session, name)
+    row.disabled_at = None
+    return _user_record(row)
+
+
+def change_password(session: Session, name: str, password_hash: str) -> UserRecord:
+    """End the user's sessions too. Raises UsageError for nobody."""
+    row = _named(session, name)
+    row.password_hash = password_hash
+    _end_sessions(session, row)
+    return _user_record(row)
+
+
+def _named(session: Session, name: str) -> User:
+    row = session.scalars(select(User).where(User.name == name)).one_or_none()
+    if row is None:
+        raise UsageError(f"There is no user {name}.", remedy="`monitor user list` shows them.")
+    return row
+
+
+def _end_sessions(session: Session, user: User) -> None:
+    session.execute(delete(UserSession).where(UserSession.user_id == user.id))
+
+
 def _user_record(row: User) -> UserRecord:
     return UserRecord(row.id, row.name, row.role, row.created_at, row.disabled_at)
 
@@ -209,6 +249,24 @@ class Access:
             audit(session, "set-up", "user.create", made.id, {"name": name, "role": Role.ADMIN.value}, at)
             return made
 
+    def disable_user(self, name: str, *, actor: str, at: datetime) -> UserRecord:
+        with self._sessions.write() as session:
+            user = disable_user(session, name, at)
+            audit(session, actor, "user.disable", user.id, {"name": name}, at)
+            return user
+
+    def enable_user(self, name: str, *, actor: str, at: datetime) -> UserRecord:
+        with self._sessions.write() as session:
+            user = enable_user(session, name)
+            audit(session, actor, "user.enable", user.id, {"name": name}, at)
+            return user
+
+    def change_password(self, name: str, password_hash: str, *, actor: str, at: datetime) -> UserRecord:
+        with self._sessions.write() as session:
+            user = change_password(session, name, password_hash)
+            audit(session, actor, "user.password", user.id, {"name": name}, at)
+            return user
+
     def password_of(self, name: str) -> tuple[UserRecord, str] | None:
         with self._sessions.read() as session:
             return password_of(session, name)
@@ -255,10 +313,6 @@ class Access:
         if found.used_at is None or at - found.used_at >= USE_NOTED_EVERY:
             with self._sessions.write() as session:
                 note_use(session, found.id, at)
-
-    def audit(self, actor: str, action: str, what: str, detail: Mapping[str, Any], at: datetime) -> None:
-        with self._sessions.write() as session:
-            audit(session, actor, action, what, detail, at)
 
     def audit_entries(self, window: Window) -> Page[AuditRecord]:
         with self._sessions.read() as session:

@@ -14,6 +14,9 @@ from monitor.store.once import insert_once
 from monitor.store.session import Sessions
 from monitor.store.tables import Setting, WorkerBeat
 
+# The kind of a process that is no more.
+STOPPED = "stopped"
+
 
 def seen(session: Session, name: str, kind: str, queues: Sequence[str], version: str, at: datetime) -> None:
     """A process lives: its first sign of life counts as progress, later ones do not."""
@@ -25,6 +28,11 @@ def seen(session: Session, name: str, kind: str, queues: Sequence[str], version:
 def progress(session: Session, name: str, at: datetime) -> None:
     """A process finished some work."""
     session.execute(update(WorkerBeat).where(WorkerBeat.name == name).values(seen_at=at, progress_at=at))
+
+
+def stopped(session: Session, name: str) -> None:
+    """A process ended as it was to. What it did last stays known, but it lives nowhere any more."""
+    session.execute(update(WorkerBeat).where(WorkerBeat.name == name).values(kind=STOPPED))
 
 
 def every_beat(session: Session) -> list[Beat]:
@@ -71,6 +79,10 @@ class Beats:
     def progress(self, name: str, at: datetime) -> None:
         with self._sessions.write() as session:
             progress(session, name, at)
+
+    def stopped(self, name: str) -> None:
+        with self._sessions.write() as session:
+            stopped(session, name)
 
     def all(self) -> list[Beat]:
         with self._sessions.read() as session:

@@ -37,6 +37,12 @@ def visitors(installation: Installation) -> Visitors:
 
 
 @pytest.fixture
+def on_postgres(postgres_url: str) -> Iterator[Visitors]:
+    with Store.open(postgres_url, at=clock.now()) as store:
+        yield Visitors(store)
+
+
+@pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Visitors]:
     with Store.open(tmp_path / "empty.db", at=clock.now()) as store:
         yield Visitors(store)

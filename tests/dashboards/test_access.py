@@ -67,6 +67,20 @@ def test_a_wrong_password_and_an_unknown_name_are_answered_alike(empty: Visitors
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("path", ["/alerts/%00", "/endpoints/%00", "/endpoints/%00/series/fidelity", "/static/%00"])
+def test_an_address_that_no_database_takes_is_not_there(on_postgres: Visitors, path: str) -> None:
+    visitor = on_postgres.stranger
+    assert visitor.get(path).one("h1").text
+    assert visitor.response.status_code == 404
+
+
+def test_a_name_that_no_database_takes_is_refused(on_postgres: Visitors) -> None:
+    visitor = on_postgres.stranger
+    visitor.get("/sign-in")
+    visitor.send("/sign-in", name="al\0ice", password=PASSWORD)
+    assert visitor.response.status_code == 422
+
+
 def test_guessing_is_slowed_down_until_the_time_that_is_told(empty: Visitors, monkeypatch: pytest.MonkeyPatch) -> None:
     empty.add("alice", Role.ADMIN)
     visitor = empty.stranger

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from dashboards.views import alerts
 from monitor.store.alert_records import AlertFilter, AlertRecord
 from monitor.store.keyset import Window
 from monitor.store.vocabulary import AlertState, Role
@@ -29,13 +31,32 @@ def test_open_alerts_are_listed_with_what_was_found(installation: Installation, 
 
 
 def test_the_list_leads_from_page_to_page_and_takes_no_other_cursor(
-    installation: Installation, visitors: Visitors
+    visitors: Visitors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor = visitors.stranger
     assert visitor.get("/alerts?show=resolved").one(class_="empty").text == "No alert was ever resolved."
     assert len(cells(visitor.get("/alerts?show=all").one("table"))) == 4
-    visitor.get("/alerts?after=forged")
-    assert visitor.response.status_code == 400
+    monkeypatch.setattr(alerts, "_PAGE", 3)
+    first = visitor.get("/alerts")
+    older = first.one("a", rel="next").attributes["href"]
+    second = visitor.get(older)
+    assert [len(cells(page.one("table"))) for page in (first, second)] == [3, 1]
+    assert second.all("a", rel="next") == []
+
+    ours = parse_qs(urlsplit(older).query)["after"][0]
+    client = visitor.client
+    theirs = client.get("/api/v1/alerts?limit=1").json()["next_cursor"]
+    for foreign in (theirs, "forged", ours[:-1]):
+        assert client.get("/alerts", params={"after": foreign}).status_code == 400
+    assert client.get("/api/v1/alerts", params={"cursor": ours}).status_code == 400
+
+
+@pytest.mark.parametrize("text", ["they\0know", "\0"])
+def test_a_comment_that_no_database_takes_is_refused(installation: Installation, visitors: Visitors, text: str) -> None:
+    visitor, alert = visitors.as_(Role.OPERATOR), alert_of(installation, "drifting")
+    visitor.get(f"/alerts/{alert.id}")
+    visitor.send(f"/alerts/{alert.id}/comment", text=text)
+    assert visitor.response.status_code == 422
 
 
 def test_an_alert_says_why_it_fired_with_numbers_threshold_and_runs(

@@ -54,9 +54,3 @@ def test_the_pages_name_no_other_host() -> None:
     text = "".join(path.read_text("utf-8") for path in (*files_of("templates"), *files_of("static")))
     found = re.findall(r"(?:https?:)?//[\w-]+\.[\w.-]+[^\s\"')]*", text)
     assert set(found) <= {"http://www.w3.org/2000/svg"}
-
-
-def test_what_draws_charts_is_loaded_by_the_first_chart_only() -> None:
-    loaded = "import sys, dashboards.app; print({'altair', 'vl_convert'} & set(sys.modules))"
-    answer = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert answer.stdout.strip() == "set()"

@@ -133,8 +133,8 @@ def test_other_durations_are_refused(tmp_path: Path, written: str) -> None:
 BAD_PROVIDER_LINES = [
     ("api_kye: ${env:X}", "providers[0].api_kye", "unknown key; did you mean 'api_key'?"),
     ("every: 15m", "providers[0].every", "unknown key; known: slug, renamed_from, name, enabled, api, base_url,"),
-    ("api: openai_chta", "providers[0].api", "'openai_chta' is not known; must be 'openai_chat'"),
-    ("api: 1", "providers[0].api", "1 is not known; must be 'openai_chat'"),
+    ("api: openai_chta", "providers[0].api", "must be 'openai_chat'"),
+    ("api: 1", "providers[0].api", "must be 'openai_chat'"),
     ("api_key: sk-abcdefghijklmnop", "providers[0].api_key", "must be ${env:NAME} or ${file:PATH}"),
     ("api_key: 12345678", "providers[0].api_key", "must be ${env:NAME} or ${file:PATH}"),
     ("api_key: [x]", "providers[0].api_key", "must be ${env:NAME} or ${file:PATH}"),
@@ -196,7 +196,7 @@ BAD_FILES = [
     ("models:\n", "modles:\n", 2, "modles", "unknown key; did you mean 'models'?"),
     ("weights:", "weigths:", 3, f"{REFERENCE}.weigths", "did you mean 'weights'?"),
     ("weights: bundled", "weights: 3", 3, f"{REFERENCE}.weights", "must be text"),
-    ("bf16", "bf61", 3, f"{REFERENCE}.allowed_profiles[1]", "'bf61' is not a profile; did you mean 'bf16'?"),
+    ("bf16", "bf61", 3, f"{REFERENCE}.allowed_profiles[1]", "is not a profile; did you mean 'bf16'?"),
     ("[fp32, bf16]", "[]", 3, f"{REFERENCE}.allowed_profiles", "must not be empty"),
     ("[fp32, bf16]", "bf16", 3, f"{REFERENCE}.allowed_profiles", "must be a list"),
     ("weights: bundled, ", "", 3, REFERENCE, "needs weights or tokenizer"),
@@ -258,9 +258,9 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         f"{path}:6: providers[0].base_url: provider 'x' may not be asked: its scheme is http. "
         "Use https. If this endpoint is yours, set `allow_private: true` for the provider.",
         f'{path}:7: providers[0].timeout: must be a number of seconds or a duration such as "60s" or "2m"',
-        f"{path}:8: providers[0].models[0].model: 'smal' is not among the file's models; did you mean 'smol'?",
+        f"{path}:8: providers[0].models[0].model: is not among the file's models; did you mean 'smol'?",
         f"{path}:9: providers[1].base_url: is required and missing",
-        f"{path}:9: providers[1].slug: 'x' is taken by an earlier entry; slugs must differ",
+        f"{path}:9: providers[1].slug: is taken by an earlier entry; slugs must differ",
         f"{path}:10: providers[1].api_key: must be ${{env:NAME}} or ${{file:PATH}}: "
         "a key written into the file is refused",
         f"{path}:11: providers[1].models: must not be empty",

@@ -26,8 +26,7 @@ def test_channel(state: State, sender: Sender, response: Response, slug: Slug) -
     its `attempts` say what was answered. A channel that was switched off is on again."""
     channel, at = _channel(state, slug), clock.now()
     notice = trial_notice(channel, at, state.external_url)
-    entry = state.deliveries.try_channel(notice, render(notice, format_of(channel)), at)
-    state.access.audit(sender.name, "channel.test", slug, {"delivery": entry.id}, at)
+    entry = state.deliveries.try_channel(notice, render(notice, format_of(channel)), at, sender.name)
     state.bell.ring(DELIVER, entry.id)
     response.headers["Location"] = f"/api/v1/deliveries/{entry.id}"
     return DeliveryDocument.model_validate(entry)

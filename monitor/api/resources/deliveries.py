@@ -89,9 +89,8 @@ def list_attempts(state: State, delivery_id: DeliveryId) -> list[AttemptDocument
 def redeliver(state: State, sender: Sender, delivery_id: DeliveryId) -> DeliveryDocument:
     """Send it again, under the same id, from the first try on. 409 while it is being sent."""
     _existing(state, delivery_id)
-    if not state.deliveries.redeliver([delivery_id], clock.now()):
+    if not state.deliveries.redeliver([delivery_id], clock.now(), sender.name):
         raise ConflictError(f"Delivery {delivery_id} is being sent at this moment.")
-    state.access.audit(sender.name, "delivery.redeliver", delivery_id, {}, clock.now())
     state.bell.ring(DELIVER, delivery_id)
     return DeliveryDocument.model_validate(_existing(state, delivery_id))
 

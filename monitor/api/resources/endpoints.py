@@ -107,8 +107,7 @@ def reset_baseline(
 ) -> list[BaselineDocument]:
     """Close the endpoint's active baselines; its next checks enrol anew. Gives those that were closed."""
     existing(state, endpoint_id)
-    closed = state.store.reset_baseline(endpoint_id, note=given.note, at=clock.now())
-    state.access.audit(sender.name, "baseline.reset", endpoint_id, {"closed": len(closed)}, clock.now())
+    closed = state.store.reset_baseline(endpoint_id, note=given.note, at=clock.now(), actor=sender.name)
     return [BaselineDocument.model_validate(each) for each in closed]
 
 
@@ -121,9 +120,8 @@ def accept_baseline(
     """Make what the endpoint is now its new baseline: of one probe, or of each. 400 where no run could be one."""
     existing(state, endpoint_id)
     opened = state.store.accept_baseline(
-        endpoint_id, note=given.note, at=clock.now(), probe=given.probe, run_id=given.run_id
+        endpoint_id, note=given.note, at=clock.now(), probe=given.probe, run_id=given.run_id, actor=sender.name
     )
-    state.access.audit(sender.name, "baseline.accept", endpoint_id, {"opened": len(opened)}, clock.now())
     return [BaselineDocument.model_validate(each) for each in opened]
 
 

@@ -55,7 +55,6 @@ def create_silence(state: State, sender: Sender, response: Response, new: NewSil
         )
     except UsageError as error:
         raise RequestError(str(error), findings=[Finding("/body/ends_at", error.code, error.message)]) from error
-    state.access.audit(sender.name, "silence.create", made.id, {"matchers": dict(made.matchers)}, at)
     response.headers["Location"] = f"/api/v1/silences/{made.id}"
     return _answered(response, made)
 
@@ -80,9 +79,7 @@ def end_silence(
     state: State, sender: Sender, response: Response, silence_id: SilenceId, version: MatchedVersion
 ) -> SilenceDocument:
     """Needs `If-Match`. It ends now, and stays in the list of those that have ended."""
-    at = clock.now()
-    ended = state.alerts.expire_silence(silence_id, at=at, expected=version)
-    state.access.audit(sender.name, "silence.end", silence_id, {}, at)
+    ended = state.alerts.expire_silence(silence_id, actor=sender.name, at=clock.now(), expected=version)
     return _answered(response, ended)
 
 

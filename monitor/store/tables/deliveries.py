@@ -17,9 +17,9 @@ class NotifyGroup(Table):
     """The alerts of one route and group as one channel knows them.
 
     `members` are the ids of its alerts that are not over, or whose end is still to be told. `told_firing` are those
-    that were announced and not yet ended, as `ID@SEVERITY` with the severity that was announced; `told_resolved` are
-    those that the last notice ended. `due_at` is when the next notice has to be decided, None while there is nothing
-    to decide.
+    that were announced and not yet ended, as `ID@SEVERITY` with the severity that was announced, and as
+    `ID@SEVERITY@flapping` where they were last said to flap; `told_resolved` are those that the last notice ended.
+    `due_at` is when the next notice has to be decided, None while there is nothing to decide.
     """
 
     __tablename__ = "notify_group"

@@ -85,13 +85,14 @@ def test_any_other_host_header(header: str | None) -> None:
 
 def test_what_is_signed_for_one_purpose_is_worth_nothing_for_another() -> None:
     key = SigningKey(b"a" * 32)
-    assert key.read_cursor(key.cursor([1, "a"])) == [1, "a"]
+    assert key.read_cursor("list", key.cursor("list", [1, "a"])) == [1, "a"]
     assert key.csrf_valid(key.csrf_token("s"), "s")
     assert not key.csrf_valid(key.csrf_token("s"), "other")
     assert not key.csrf_valid(key.set_up_token(), "first user")
     assert not key.set_up_valid(key.csrf_token("first user"))
-    with pytest.raises(MalformedRequestError):
-        SigningKey(b"b" * 32).read_cursor(key.cursor([1]))
+    for other_key, other_list in ((SigningKey(b"b" * 32), "list"), (key, "other")):
+        with pytest.raises(MalformedRequestError):
+            other_key.read_cursor(other_list, key.cursor("list", [1]))
 
 
 def test_the_key_lives_in_the_data_directory_unless_it_is_given(

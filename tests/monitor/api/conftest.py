@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from tests.monitor.store.material import AT, identity
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[Api]:
-    with Store.open(tmp_path / "monitor.db", at=AT) as store:
+def api(migrated_sqlite: str) -> Iterator[Api]:
+    with Store.open(migrated_sqlite, at=AT) as store:
         yield api_over(store)
 
 

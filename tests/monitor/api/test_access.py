@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 
 from monitor import clock
 from monitor.access.guard import Guard
+from monitor.access.passwords import hash_password
 from monitor.access.sessions import cookie_name
 from monitor.access.tokens import digest
 from monitor.errors import ForbiddenError, TooManyAttemptsError, UnauthorizedError, UsageError
 from monitor.store import EndpointRecord
+from monitor.store.keyset import Window
 from monitor.store.vocabulary import Role
 from tests.monitor.api.served import NOW, PASSWORD, Api, assert_problem
 
@@ -141,6 +144,54 @@ def test_guessing_passwords_is_slowed_down_by_name_and_by_address(api: Api) -> N
     with pytest.raises(TooManyAttemptsError):
         guard.sign_in("alice", PASSWORD, "three", NOW)
     assert guard.sign_in("alice", PASSWORD, "three", NOW + timedelta(minutes=1))
+
+
+def test_right_passwords_are_not_counted(api: Api) -> None:
+    api.add_user()
+    for _ in range(11):
+        assert api.state.guard.sign_in("alice", PASSWORD, "one", NOW)
+
+
+def test_who_is_disabled_is_out_at_once_and_gets_in_no_more(each_api: Api) -> None:
+    browser, access = signed_in(each_api, Role.ADMIN), each_api.state.access
+    each_api.add_user("alice")
+    access.disable_user("bob", actor="test", at=NOW)
+
+    assert_problem(each_api.anonymous.get(READ, headers=browser), 401, "unauthorized")
+    with pytest.raises(UnauthorizedError):
+        each_api.state.guard.sign_in("bob", PASSWORD, "one", NOW)
+    access.enable_user("bob", actor="test", at=NOW)
+    assert_problem(each_api.anonymous.get(READ, headers=browser), 401, "unauthorized")
+    assert each_api.state.guard.sign_in("bob", PASSWORD, "one", NOW)
+    actions = [entry.action for entry in access.audit_entries(Window(2)).items]
+    assert sorted(actions) == ["user.disable", "user.enable"]
+
+
+def test_the_last_admin_stays_also_where_two_disable_each_other(each_api: Api) -> None:
+    access, names = each_api.state.access, ("alice", "bob")
+    for name in names:
+        each_api.add_user(name)
+    each_api.add_user("vera", Role.VIEWER)
+
+    def disable(name: str) -> bool:
+        try:
+            return access.disable_user(name, actor="test", at=NOW).disabled_at == NOW
+        except UsageError:
+            return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(disable, names)) == [False, True]
+    assert disable("vera")
+    assert [user.role for user in access.users() if user.disabled_at is None] == [Role.ADMIN]
+
+
+def test_a_new_password_ends_the_sessions_of_the_old_one(api: Api) -> None:
+    browser = signed_in(api, Role.ADMIN)
+    api.state.access.change_password("bob", hash_password("another password"), actor="test", at=NOW)
+    assert_problem(api.anonymous.get(READ, headers=browser), 401, "unauthorized")
+    with pytest.raises(UnauthorizedError):
+        api.state.guard.sign_in("bob", PASSWORD, "one", NOW)
+    assert api.state.guard.sign_in("bob", "another password", "one", NOW)
 
 
 def test_a_name_that_does_not_exist_is_told_like_a_wrong_password(api: Api) -> None:

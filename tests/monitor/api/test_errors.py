@@ -70,6 +70,12 @@ def test_a_cursor_that_nobody_gave(api: Api) -> None:
     assert_problem(api.anonymous.get("/api/v1/runs?cursor=abc"), 400, "request_malformed")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_that_no_database_takes(each_api: Api, method: str) -> None:
+    response = each_api.admin.request(method, "/api/v1/alerts/%00", headers={"Idempotency-Key": "1"})
+    assert_problem(response, 404, "not_found")
+
+
 def test_no_token_where_one_is_needed(api: Api) -> None:
     response = api.anonymous.get("/api/v1/tokens")
     assert_problem(response, 401, "unauthorized")
@@ -120,6 +126,25 @@ def test_a_configuration_that_would_not_be_valid(api: Api) -> None:
     new = {"slug": "acme", "body": {"base_url": "not a url", "models": []}}
     problem = assert_problem(api.admin.post("/api/v1/providers", json=new), 422, "config_invalid")
     assert problem["errors"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("channels", {"url": "${env:HOOK}", "events": [CANARY]}),
+        ("channels", {"url": "${env:HOOK}", "format": CANARY}),
+        ("routes", {"to": [CANARY]}),
+        ("routes", {"to": [CANARY, CANARY]}),
+        ("models", {"reference": {"weights": "bundled", "allowed_profiles": [CANARY]}}),
+        ("providers", {"base_url": "https://acme.test", "api": CANARY, "models": [{"model": CANARY, "name": "m"}]}),
+    ],
+)
+def test_no_finding_about_the_configuration_repeats_a_value(api: Api, path: str, body: dict[str, object]) -> None:
+    problem = assert_problem(
+        api.admin.post(f"/api/v1/{path}", json={"slug": "new", "body": body}), 422, "config_invalid"
+    )
+    assert problem["errors"]
+    assert CANARY not in str(problem)
 
 
 def test_a_check_that_has_ended_cannot_be_cancelled(api: Api, endpoint: EndpointRecord) -> None:

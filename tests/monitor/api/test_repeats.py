@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from monitor import clock
 from monitor.store.idempotency import AT_WORK, KEPT, Idempotency, KeptAnswer, RequestKey
 from monitor.store.keyset import Window
 from tests.monitor.api.served import Api, assert_problem
-from tests.monitor.store.material import AT, identity
+from tests.monitor.store.material import AT, finished_run, identity
 
 KEY = {"Idempotency-Key": "check-1"}
 
@@ -80,3 +87,48 @@ def test_an_answer_is_kept_for_a_day_and_one_that_never_came_for_minutes(api: Ap
     assert again.answer == KeptAnswer(202, {"location": "/x"}, b"{}")
     assert kept.begin(request, "other", AT + timedelta(hours=1)).differs
     assert kept.prune(AT + KEPT) == 1
+
+
+@contextmanager
+def unwritable_audit_log(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'full'); END")
+        yield
+        database.execute("DROP TRIGGER full")
+
+
+def content(path: Path) -> set[str]:
+    """All that is stored, but for what every request writes: when its token was used."""
+    with closing(sqlite3.connect(path)) as database:
+        return {line for line in database.iterdump() if '"api_token"' not in line and "TRIGGER" not in line}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/silences", {"matchers": {"provider": "acme"}, "ends_at": "2199-01-01T00:00:00Z", "comment": "x"}),
+        ("/endpoints/{endpoint}/baseline:accept", {"note": "x"}),
+        ("/endpoints/{endpoint}/baseline:reset", {"note": "x"}),
+        ("/checks/{check}/cancel", None),
+        ("/channels/ops/test", None),
+        ("/deliveries/{delivery}/redeliver", None),
+    ],
+)
+def test_a_request_that_failed_half_way_left_nothing_that_its_repeat_would_double(
+    api: Api, tmp_path: Path, path: str, body: Any
+) -> None:
+    client, database = api.admin, tmp_path / "monitor.db"
+    endpoint = api.store.ensure_endpoint(identity(), at=AT).id
+    finished_run(api.store, endpoint)
+    check = client.post("/api/v1/checks", json={"endpoint_id": endpoint}).json()["id"]
+    channel = {"url": "http://127.0.0.1:9/in", "format": "slack", "allow_private": True}
+    assert client.post("/api/v1/channels", json={"slug": "ops", "body": channel}).status_code == 201
+    delivery = client.post("/api/v1/channels/ops/test").json()["id"]
+    address = "/api/v1" + path.format(endpoint=endpoint, check=check, delivery=delivery)
+    before = content(database)
+
+    with unwritable_audit_log(database):
+        assert_problem(client.post(address, json=body, headers=KEY), 503, "database_unavailable")
+        assert content(database) == before
+    assert client.post(address, json=body, headers=KEY).status_code < 300
+    assert client.post(address, json=body, headers=KEY).headers["idempotency-replayed"] == "true"

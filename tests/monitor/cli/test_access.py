@@ -58,3 +58,26 @@ def test_a_name_is_given_once(monitor: Monitor, data_dir: Path, monkeypatch: pyt
     for code in (0, 2):
         monkeypatch.setattr(sys, "stdin", io.StringIO("a long password\n"))
         assert monitor("user", "create", "ann", "--password-stdin").code == code
+
+
+def test_a_user_is_disabled_enabled_and_gets_another_password(
+    monitor: Monitor, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (("create", "ann"), ("create", "bob"), ("password", "bob")):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("a long password\n"))
+        assert monitor("user", *words, "--password-stdin").code == 0
+
+    assert monitor("user", "disable", "bob").code == 0
+    assert [user["disabled"] for user in monitor("user", "list", "--json").document["users"]] == [False, True]
+    assert "disabled" in monitor("user", "list").out
+    last = monitor("user", "disable", "ann")
+    assert (last.code, "last admin" in last.err) == (2, True)
+    assert monitor("user", "enable", "bob").code == 0
+    assert monitor("user", "disable", "ann").code == 0
+
+
+@pytest.mark.parametrize("command", ["disable", "enable"])
+def test_a_user_that_is_not_there(monitor: Monitor, data_dir: Path, command: str) -> None:
+    ran = monitor("user", command, "nobody")
+    assert ran.code == 2
+    assert "no user nobody" in ran.err

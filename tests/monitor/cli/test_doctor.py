@@ -47,6 +47,16 @@ def test_a_seed_that_others_can_read_fails(monitor: Monitor, data_dir: Path) -> 
     assert standing(ran)["seed"] == "failed"
 
 
+def test_what_nobody_may_look_at_is_a_finding(monitor: Monitor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONITOR_DATA_DIR", str(folder / ("a" * 300)))
+    monkeypatch.setenv("MONITOR_CONFIG", str(folder / ("b" * 300)))
+
+    ran = monitor("doctor", "--json")
+
+    assert ran.code == 6
+    assert standing(ran) == dict.fromkeys(["data", "seed", "database", "broker", "config"], "failed")
+
+
 def test_a_broker_is_asked(monitor: Monitor, data_dir: Path, valkey_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MONITOR_BROKER_URL", valkey_url)
     assert standing(monitor("doctor", "--json"))["broker"] == "ok"

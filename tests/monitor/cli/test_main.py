@@ -260,3 +260,12 @@ def test_a_closed_output_changes_no_exit_code() -> None:
     ran = subprocess.run(["sh", "-c", closed], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_what_stands_for_a_closed_stream_is_there_for_other_programs_too() -> None:
+    program = "import os; from monitor.cli import main; main(['version']); print(*map(os.get_inheritable, range(3)))"
+    closed = f'{sys.executable} -c "{program}" <&- 2>&-'
+
+    ran = subprocess.run(["sh", "-c", closed], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+
+    assert ran.stdout.splitlines()[-1:] == ["True True True"]
