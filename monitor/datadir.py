@@ -47,12 +47,12 @@ class DataDir:
 
     def has(self, path: Path) -> bool:
         """Whether there is a file or folder `path` in the directory."""
-        with self._storage_errors("look into"):
+        with self.storage_errors("look into"):
             return path.exists()
 
     def create(self) -> None:
         """Make the directory, with mode 0700, unless it is there (then its mode is its owner's choice)."""
-        with self._storage_errors("create"):
+        with self.storage_errors("create"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir(mode=0o700, exist_ok=True)
 
@@ -71,7 +71,7 @@ class DataDir:
 
     def _private_bytes(self, path: Path, what: str, remedy: str) -> bytes:
         self.create()
-        with self._storage_errors(f"keep the {what} in"):
+        with self.storage_errors(f"keep the {what} in"):
             if not path.exists():
                 self._publish(path, secrets.token_bytes(SEED_BYTES))
             return _read_private(path, what, remedy)
@@ -92,7 +92,8 @@ class DataDir:
             draft.unlink()
 
     @contextmanager
-    def _storage_errors(self, action: str) -> Iterator[None]:
+    def storage_errors(self, action: str) -> Iterator[None]:
+        """Raises StorageError where the disk does not let the block `action` the directory."""
         try:
             yield
         except OSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import Self
 
 from monitor import clock
 from monitor.errors import MonitorError
+from monitor.service.python import python
 from monitor.service.tether import tether
 from probes.client import Client
 from probes.errors import ProbeError
@@ -47,7 +47,7 @@ class LocalEndpoint:
     def serve(self, arguments: Sequence[str]) -> None:
         """Stop what runs, start the engine with these arguments, and wait until it answers."""
         self.stop()
-        command = [sys.executable, "-m", "reference_engine", "serve", "--port", str(self._port), *arguments]
+        command = python("reference_engine", "serve", "--port", str(self._port), *arguments)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=tether()

@@ -229,7 +229,9 @@ class _Body:
 
 
 def _decoded(body: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    return httpx.Response(200, headers={"Content-Encoding": encoding}, content=body).aiter_bytes()
+    # As bytes: text would have to be ASCII, which a server need not send.
+    headers = {b"Content-Encoding": encoding.encode()}
+    return httpx.Response(200, headers=headers, content=body).aiter_bytes()
 
 
 def _parse(url: str, policy: AddressPolicy) -> httpx.URL:

@@ -54,7 +54,7 @@ class Commands(LazyGroup):
         LazyEntry("drill", "monitor.cli.drill:drill", "See whether a drift reaches the channels: a fire drill."),
         LazyEntry("replay", "monitor.cli.replay:replay", "Read recorded answers and show how each is understood."),
         LazyEntry("token", "monitor.cli.token:app", "Make, list and revoke API tokens."),
-        LazyEntry("user", "monitor.cli.user:app", "Create and list the people who may sign in."),
+        LazyEntry("user", "monitor.cli.user:app", "Create, disable and list the people who may sign in."),
         LazyEntry("version", "monitor.cli.version:version", "Show the version and what it runs on."),
     )
 
@@ -145,10 +145,13 @@ def _debugging() -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Python has no stream for what a shell closed (`>&-`), and the next file opened would take its number."""
+    """Python has no stream for what a shell closed (`>&-`), and the next file opened would take its number, here and in
+    the programs that are started."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123
+            stream = open(os.devnull, "r" if name == "stdin" else "w")  # noqa: SIM115, PTH123
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _survive_any_character() -> None:

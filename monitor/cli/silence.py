@@ -67,7 +67,7 @@ def expire(silence: Annotated[str, typer.Argument(help="The silence's id, sil_â€
     with opened_store() as store:
         if store is None:
             raise NotFoundError(f"There is no silence {silence}.", remedy="`monitor silence list --all` shows the ids.")
-        _told(Alerts(store.sessions).expire_silence(silence, at=clock.now()))
+        _told(Alerts(store.sessions).expire_silence(silence, actor=this_person(), at=clock.now()))
 
 
 def _matcher(text: str) -> tuple[str, str]:

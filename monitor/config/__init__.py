@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.config.endpoint import EndpointConfig, ReferenceConfig
-from monitor.config.load import Config, Inspected, inspect_config, load_config
+from monitor.config.load import Config, Inspected, inspect_config, load_config, may_be_there
 from monitor.config.problems import Problem
 from monitor.config.schema import Prices, Provider, Routing
 from monitor.config.suggestion import suggestion
@@ -19,5 +19,6 @@ __all__ = [
     "Routing",
     "inspect_config",
     "load_config",
+    "may_be_there",
     "suggestion",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from monitor.config import Config, load_config, suggestion
+from monitor.config import Config, load_config, may_be_there, suggestion
 from monitor.config.objects import NO_FILE
 from monitor.deliveries.notice import NoticeType
 from monitor.deliveries.routes import Routes
@@ -67,7 +67,7 @@ def _config(store: Store | None, path: Path) -> Config | None:
     applied = ConfigObjects(store.sessions) if store is not None else None
     if applied is not None and applied.all():
         return applied.config()
-    return load_config(path) if path.exists() else None
+    return load_config(path) if may_be_there(path) else None
 
 
 def _switched_off(store: Store | None) -> frozenset[str]:

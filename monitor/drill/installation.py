@@ -33,7 +33,7 @@ NAME = "drill"
 _AT_ONCE = "1ms"
 _HEARD = [NoticeType.FIRING.value, NoticeType.RESOLVED.value]
 
-_TASKS: dict[str, Callable[..., None]] = {
+_TASKS: dict[str, Callable[..., object]] = {
     EXECUTE: execute,
     FAN_OUT: lambda context: fan_out(context, clock.now()),
     DELIVER: lambda context, delivery_id: deliver(context, delivery_id, clock.now()),

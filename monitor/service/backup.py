@@ -6,10 +6,9 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import tarfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -48,8 +47,9 @@ def back_up(database: Database, data: DataDir, target: Path, at: datetime) -> Ma
     Raises UsageError for a server's database and where there is something at `target`.
     """
     file = _file_of(database)
-    if target.exists():
-        raise UsageError(f"{target} is there already.", remedy="Name another file.")
+    with storage_faults(database):
+        if target.exists():
+            raise UsageError(f"{target} is there already.", remedy="Name another file.")
     with storage_faults(database), TemporaryDirectory(prefix=".backup-", dir=target.absolute().parent) as folder:
         copy = Path(folder) / DATABASE
         snapshot(file, copy)
@@ -69,15 +69,16 @@ def restore(source: Path, database: Database, data: DataDir, at: datetime) -> Ma
     is damaged or the present database is in use.
     """
     file = _file_of(database)
-    with storage_faults(database), _unpacked(source, data.path) as (folder, manifest):
+    places = {DATABASE: file, **{name: data.path / name for name in KEYS}}
+    with storage_faults(database), _unpacked(source, places) as (unpacked, manifest):
         if file.exists() and not settle(file):
             raise StorageError(f"The database {database} is in use.", remedy="Stop every process of the service first.")
         stamp = f"{at:%Y%m%dT%H%M%SZ}"
-        for name in manifest.sha256:
-            place = file if name == DATABASE else data.path / name
+        for name, content in unpacked.items():
+            place = places[name]
             if place.exists():
                 place.rename(place.with_name(f"{place.name}.{stamp}.bak"))
-            (folder / name).rename(place)
+            content.rename(place)
     return manifest
 
 
@@ -108,24 +109,26 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 @contextmanager
-def _unpacked(source: Path, beside: Path) -> Iterator[tuple[Path, Manifest]]:
-    """The files of a backup in a folder on the same disk, each of them as the manifest says."""
-    with TemporaryDirectory(prefix=f".restore-{secrets.token_hex(4)}-", dir=beside) as name:
-        folder = Path(name)
+def _unpacked(source: Path, places: Mapping[str, Path]) -> Iterator[tuple[dict[str, Path], Manifest]]:
+    """The files of a backup, each as the manifest says, and on the same disk as its place."""
+    with ExitStack() as folders:
+        unpacked = {}
         try:
             with tarfile.open(source, "r:") as tar:
                 manifest = _manifest(tar)
                 for file in manifest.sha256:
+                    folder = folders.enter_context(TemporaryDirectory(prefix=".restore-", dir=places[file].parent))
                     tar.extract(file, folder, filter="data")
+                    unpacked[file] = Path(folder) / file
         except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
             raise UsageError(f"{source} is no backup.", remedy="`monitor db backup FILE` makes one.") from error
         for file, digest in manifest.sha256.items():
-            (folder / file).chmod(0o600)
-            if _sha256(folder / file) != digest:
+            unpacked[file].chmod(0o600)
+            if _sha256(unpacked[file]) != digest:
                 raise StorageError(f"{source} is damaged: {file} is not what it was.", remedy="Take another backup.")
-        if _inside(folder / DATABASE) != (manifest.revision, manifest.rows):
+        if _inside(unpacked[DATABASE]) != (manifest.revision, manifest.rows):
             raise StorageError(f"{source} is damaged: its database has other rows.", remedy="Take another backup.")
-        yield folder, manifest
+        yield unpacked, manifest
 
 
 def _manifest(tar: tarfile.TarFile) -> Manifest:

@@ -34,7 +34,8 @@ class Child:
 
 class Process:
     """A child that runs: in a process group of its own, so that Ctrl-C reaches the supervisor alone, and killed with
-    its parent. `pipe` is where everything that it prints can be read."""
+    its parent. `pipe` is where everything that it prints can be read. Raises OSError or SubprocessError where it cannot
+    be started."""
 
     def __init__(self, child: Child) -> None:
         self.pipe, writer = os.pipe()
@@ -50,6 +51,9 @@ class Process:
                 process_group=0,
                 preexec_fn=tether(),
             )
+        except BaseException:
+            os.close(self.pipe)
+            raise
         finally:
             os.close(writer)
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from monitor.config import Config, inspect_config
+from monitor.config import Config, inspect_config, may_be_there
 from monitor.config.presence import missing_references, secrets_of
 from monitor.datadir import DataDir
 from monitor.errors import ConfigError, MonitorError, SecretError, StorageError
@@ -20,6 +20,7 @@ from monitor.service.skew import clock_skews
 from monitor.settings import Settings
 from monitor.store import Beats
 from monitor.store.database import Database
+from monitor.store.faults import storage_faults
 from monitor.store.schema import CURRENT, current_revision
 from monitor.store.session import Sessions
 
@@ -49,12 +50,20 @@ def examine(settings: Settings, at: datetime) -> list[Finding]:
     """Nothing is created, upgraded or changed."""
     data = DataDir(settings.data_dir)
     return [
-        *_disk(data),
-        _seed(data),
-        *_database(settings, at),
-        _broker(settings, data),
-        *_configuration(settings.config),
+        *_looked("data", _disk(data)),
+        *_looked("seed", _seed(data)),
+        *_looked("database", _database(settings, at)),
+        *_looked("broker", _broker(settings, data)),
+        *_looked("config", _configuration(settings.config)),
     ]
+
+
+def _looked(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """What cannot be looked at is found to have failed."""
+    try:
+        yield from findings
+    except MonitorError as error:
+        yield _failed(name, error)
 
 
 def _ok(name: str, text: str) -> Finding:
@@ -70,7 +79,7 @@ def _failed(name: str, error: MonitorError) -> Finding:
 
 
 def _disk(data: DataDir) -> Iterator[Finding]:
-    if not data.path.exists():
+    if not data.has(data.path):
         yield _warning("data", f"There is no data directory {data.path} yet.", "`monitor up` makes it.")
         return
     mode = stat.S_IMODE(data.path.stat().st_mode)
@@ -81,27 +90,27 @@ def _disk(data: DataDir) -> Iterator[Finding]:
     yield _ok("disk", told) if free >= _LEAST_FREE_BYTES else _warning("disk", told, "Free some space.")
 
 
-def _seed(data: DataDir) -> Finding:
+def _seed(data: DataDir) -> Iterator[Finding]:
     """Its presence and mode; nothing of it is read."""
-    if not data.seed_path.exists():
-        return _warning("seed", "There is no seed yet.", "The first check makes it; or copy that of the first worker.")
+    if not data.has(data.seed_path):
+        yield _warning("seed", "There is no seed yet.", "The first check makes it; or copy that of the first worker.")
+        return
     mode = stat.S_IMODE(data.seed_path.stat().st_mode)
     if mode & 0o077:
         message = f"The seed can be read by others (mode {mode:04o})."
-        return _failed("seed", StorageError(message, remedy=f"Run `chmod 600 {data.seed_path}`."))
-    return _ok("seed", f"mode {mode:04o}")
+        yield _failed("seed", StorageError(message, remedy=f"Run `chmod 600 {data.seed_path}`."))
+    else:
+        yield _ok("seed", f"mode {mode:04o}")
 
 
 def _database(settings: Settings, at: datetime) -> Iterator[Finding]:
-    try:
-        database = Database.named(settings.database)
-        if database.path is not None and not database.path.exists():
-            yield _warning("database", f"There is no database {database} yet.", "`monitor up` makes it.")
-            return
-        revision = current_revision(database)
-    except MonitorError as error:
-        yield _failed("database", error)
+    database = Database.named(settings.database)
+    with storage_faults(database):
+        missing = database.path is not None and not database.path.exists()
+    if missing:
+        yield _warning("database", f"There is no database {database} yet.", "`monitor up` makes it.")
         return
+    revision = current_revision(database)
     if revision != CURRENT.revision:
         message = f"{database} has schema {revision}, this program {CURRENT.revision}."
         yield _failed("database", StorageError(message, remedy="`monitor db upgrade` brings it up to date."))
@@ -125,14 +134,15 @@ def _workers(database: Database, at: datetime) -> Finding:
     return _warning("worker", told, "Is `monitor up`, or are `monitor worker` and `monitor beat` running?")
 
 
-def _broker(settings: Settings, data: DataDir) -> Finding:
+def _broker(settings: Settings, data: DataDir) -> Iterator[Finding]:
     url = _broker_url(settings, data)
     if url is None:
-        return _warning("broker", "No broker is named, and no `monitor up` runs.", "Set MONITOR_BROKER_URL, or run it.")
-    if answers(url):
-        return _ok("broker", "answers")
-    remedy = "Start the Redis or Valkey server that MONITOR_BROKER_URL names."
-    return _failed("broker", StorageError("The broker does not answer.", remedy=remedy))
+        yield _warning("broker", "No broker is named, and no `monitor up` runs.", "Set MONITOR_BROKER_URL, or run it.")
+    elif answers(url):
+        yield _ok("broker", "answers")
+    else:
+        remedy = "Start the Redis or Valkey server that MONITOR_BROKER_URL names."
+        yield _failed("broker", StorageError("The broker does not answer.", remedy=remedy))
 
 
 def _broker_url(settings: Settings, data: DataDir) -> str | None:
@@ -146,7 +156,8 @@ def _configuration(path: Path) -> Iterator[Finding]:
     try:
         inspected = inspect_config(path)
     except ConfigError as error:
-        yield _warning("config", error.message, error.remedy)
+        missing = _warning("config", error.message, error.remedy)
+        yield _failed("config", error) if may_be_there(path) else missing
         return
     if inspected.config is None:
         message = f"{path} has {len(inspected.problems)} problems."

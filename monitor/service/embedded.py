@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -12,7 +12,9 @@ from monitor.datadir import DataDir
 from monitor.service.broker import valkey_server
 from monitor.service.installation import Installation
 from monitor.service.lock import held
+from monitor.service.python import python
 from monitor.service.sockets import listening, socket_folder, url_of
+from monitor.service.wakeups import HANDLED, starting
 from monitor.settings import Settings
 
 
@@ -21,7 +23,7 @@ def installed(settings: Settings, host: str, port: int) -> Iterator[Installation
     """Hold the data directory and the address. Raises AlreadyRunningError, UsageError or StorageError."""
     data = DataDir(settings.data_dir)
     folder = data.path.absolute()
-    with held(data) as lock, listening(host, port) as listener, socket_folder(data.path) as sockets:
+    with starting(), held(data) as lock, listening(host, port) as listener, socket_folder(data.path) as sockets:
         yield Installation(
             host=host,
             url=url_of(host, listener),
@@ -41,4 +43,7 @@ def keep(installation: Installation) -> NoReturn:
     took to get here, which are most of its memory."""
     for descriptor in (installation.lock, installation.listener):
         os.set_inheritable(descriptor, True)
-    os.execv(sys.executable, (sys.executable, "-m", "monitor.service.keep", installation.to_json()))  # noqa: S606
+    # They wait for the new program, whose own handlers are not there from its first line.
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    command = python("monitor.service.keep", installation.to_json())
+    os.execv(command[0], command)  # noqa: S606

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from monitor.service.broker import Broker
 from monitor.service.child import Child
 from monitor.service.lock import HeldLock, Running
+from monitor.service.python import python
 
 # Checks wait for providers most of the time.
 WORKER_THREADS = 8
@@ -47,14 +47,14 @@ class Installation:
         environment = self._environment(broker)
         found = [] if broker is None else [broker.child(environment)]
         if self.reference is not None:
-            pool = _python("reference_engine", "pool", "--socket", self.reference)
+            pool = python("reference_engine", "pool", "--socket", self.reference)
             found.append(Child("reference", pool, environment, stage=0))
-        web = _python("monitor", "web", "--fd", str(self.listener))
+        web = python("monitor", "web", "--fd", str(self.listener))
         threads = ("--pool", "threads", "--concurrency", str(WORKER_THREADS))
         return [
             *found,
             Child("web", web, environment, sockets=(self.listener,)),
-            Child("worker", _python("monitor", "worker", *threads, "--beat"), environment),
+            Child("worker", python("monitor", "worker", *threads, "--beat"), environment),
         ]
 
     def tell(self) -> None:
@@ -81,7 +81,3 @@ class Installation:
         if self.reference is not None:
             own["MONITOR_REFERENCE_URL"] = f"unix:{self.reference}"
         return {**os.environ, **own}
-
-
-def _python(module: str, *arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", module, *arguments)

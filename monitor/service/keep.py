@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from monitor.errors import ServiceFailedError
 from monitor.service.installation import Installation
 from monitor.service.preparation import NotPreparedError, prepared
 from monitor.service.stderr import Stderr
@@ -21,14 +22,13 @@ def keep(installation: Installation) -> None:
     for descriptor in (installation.lock, installation.listener):
         os.set_inheritable(descriptor, False)
     stderr = Stderr(installation.log_format)
-    supervisor = Supervisor(
-        installation.children(),
-        on_hangup=lambda: _reload(installation.host, stderr),
-        form=stderr.form,
-        write=stderr.write,
-    )
     try:
-        supervisor.run()
+        Supervisor(
+            installation.children(),
+            on_hangup=lambda: _reload(installation.host, stderr),
+            form=stderr.form,
+            write=stderr.write,
+        ).run()
     finally:
         installation.leave()
 
@@ -38,6 +38,9 @@ def _reload(host: str, stderr: Stderr) -> None:
         notes = prepared(host).notes
     except NotPreparedError:
         # What was applied before stays in force; the process that looked has said what is wrong.
+        return
+    except ServiceFailedError as error:
+        stderr.note(error.message)
         return
     for text in notes:
         stderr.note(text)

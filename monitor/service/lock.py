@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monitor.errors import AlreadyRunningError
+from monitor.errors import AlreadyRunningError, StorageError
 
 if TYPE_CHECKING:
     from monitor.datadir import DataDir
@@ -38,8 +38,13 @@ class HeldLock:
 
     def tell(self, running: Running) -> None:
         """Leave a note for `monitor status` and whoever tries to start a second service."""
-        self.clear()
-        os.pwrite(self.descriptor, json.dumps(asdict(running)).encode(), 0)
+        try:
+            self.clear()
+            os.pwrite(self.descriptor, json.dumps(asdict(running)).encode(), 0)
+        except OSError as error:
+            raise StorageError(
+                f"The lock of the data directory cannot be written: {error.strerror}.", remedy="Free some space."
+            ) from error
 
     def clear(self) -> None:
         os.truncate(self.descriptor, 0)
@@ -47,13 +52,16 @@ class HeldLock:
 
 @contextmanager
 def held(data: DataDir) -> Iterator[HeldLock]:
-    """Hold the data directory. Raises AlreadyRunningError where another process does, on this machine."""
+    """Hold the data directory. Raises AlreadyRunningError where another process does, on this machine, StorageError
+    where it cannot be held."""
     data.create()
-    # Private: a reader of the note learns where the broker is.
-    descriptor = os.open(_path(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with data.storage_errors("lock"):
+        # Private: a reader of the note learns where the broker is.
+        descriptor = os.open(_path(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not any(_taken(descriptor) for _ in _tries()):
-            raise _already_running(data, _note(_path(data)))
+        with data.storage_errors("lock"):
+            if not any(_taken(descriptor) for _ in _tries()):
+                raise _already_running(data, _note(_path(data)))
         lock = HeldLock(descriptor)
         lock.tell(Running(os.getpid()))
         yield lock
@@ -63,14 +71,15 @@ def held(data: DataDir) -> Iterator[HeldLock]:
 
 
 def running(data: DataDir) -> Running | None:
-    """The service that holds the data directory, None where none does."""
+    """The service that holds the data directory, None where none does. Raises StorageError."""
     if not data.has(_path(data)):
         return None
-    descriptor = os.open(_path(data), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return None if _taken(descriptor) else _note(_path(data))
-    finally:
-        os.close(descriptor)
+    with data.storage_errors("look into"):
+        descriptor = os.open(_path(data), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return None if _taken(descriptor) else _note(_path(data))
+        finally:
+            os.close(descriptor)
 
 
 def _path(data: DataDir) -> Path:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 
+from monitor.errors import ServiceFailedError
+from monitor.service.python import python
 from monitor.service.tether import tether
 
 
@@ -28,14 +29,18 @@ class NotPreparedError(Exception):
 
 
 def prepared(host: str) -> Prepared:
-    """Bring database and configuration up to date. Raises NotPreparedError."""
-    ran = subprocess.run(  # noqa: S603 - our own program
-        (sys.executable, "-m", "monitor.service.prepare", host),
-        stdout=subprocess.PIPE,
-        preexec_fn=tether(),
-        check=False,
-    )
-    if ran.returncode != 0:
-        raise NotPreparedError(ran.returncode)
-    document = json.loads(ran.stdout)
+    """Bring database and configuration up to date. Raises NotPreparedError, and ServiceFailedError where the process
+    could not even be asked."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - our own program
+            python("monitor.service.prepare", host), stdout=subprocess.PIPE, preexec_fn=tether(), check=False
+        )
+        if ran.returncode != 0:
+            raise NotPreparedError(ran.returncode)
+        document = json.loads(ran.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise ServiceFailedError(
+            f"The database and the configuration could not be looked at: {error}.",
+            remedy="Does this machine have memory, processes and open files left?",
+        ) from error
     return Prepared(document["set_up_token"], tuple(document["notes"]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from monitor import clock
 from monitor.access.hosts import check_bind
 from monitor.access.keys import SigningKey
-from monitor.config import Config, inspect_config
+from monitor.config import Config, inspect_config, may_be_there
 from monitor.config.objects import objects_of
 from monitor.config.problems import report
 from monitor.datadir import DataDir
@@ -52,7 +52,7 @@ def prepare(settings: Settings, host: str, at: datetime) -> Prepared:
 
 
 def _apply(path: Path, store: Store, objects: ConfigObjects, at: datetime) -> str | None:
-    if not path.exists():
+    if not may_be_there(path):
         return None
     try:
         made = objects.apply(objects_of(_read(path)), actor=ACTOR, at=at)
@@ -82,7 +82,7 @@ def _report(store: Store, error: ConfigError, at: datetime) -> None:
 def _next_steps(path: Path, config: Config) -> tuple[str, ...]:
     if config.all_endpoints():
         return ()
-    if path.exists():
+    if may_be_there(path):
         return (f"No endpoint is monitored yet: add providers to {path}, then `monitor config apply`.",)
     return (
         f"No endpoint is monitored yet. `monitor config init` writes {path}; edit it, then `monitor config apply`: "

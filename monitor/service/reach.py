@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
@@ -16,8 +17,9 @@ def answers(broker_url: str) -> bool:
     from redis import Redis
     from redis.exceptions import RedisError
 
-    # The client has another word for a socket than Celery.
+    # The client has other words for a socket and for how far a certificate is checked.
     url = broker_url.replace("redis+socket://", "unix://", 1)
+    url = re.sub(r"(?<=ssl_cert_reqs=)CERT_(\w+)", lambda found: found[1].lower(), url)
     try:
         with Redis.from_url(url, socket_connect_timeout=_WAIT_S, socket_timeout=_WAIT_S) as client:
             return bool(client.ping())

@@ -1,4 +1,4 @@
-"""Passes on what the children print, line by line, each with its child's name and without secrets."""
+"""Passes on what the children print, line by line, each with its child's name and without what looks like a key."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ LONGEST_DELAY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """The times at which one child ended without being asked to, as far as they still count."""
+    """The times at which one child ended unasked or could not be started, as far as they still count."""
 
     ended_at: tuple[float, ...] = ()
 

@@ -47,6 +47,8 @@ def listening(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         bound.listen(_BACKLOG)
+    except UnicodeError as error:
+        raise UsageError(f"'{host}' cannot be the name of a machine.", remedy="Name an address by --host.") from error
     except OSError as error:
         raise UsageError(
             f"Cannot listen on {host} port {port}: {error.strerror or error}.",

@@ -12,7 +12,7 @@ class Stderr:
 
     def __init__(self, log_format: str) -> None:
         self._json = log_format == "json"
-        self._open = True
+        self._open = sys.stderr is not None  # as it is where it was closed
 
     @property
     def form(self) -> Form:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from selectors import EVENT_READ, DefaultSelector
+from subprocess import SubprocessError
 
 from monitor import clock
 from monitor.errors import ServiceFailedError
@@ -74,13 +75,17 @@ class Supervisor:
             members = [kept for kept in self._kept if kept.child.stage == stage]
             for kept in members:
                 if kept.process is None and kept.restarts.start_at <= now:
-                    self._start(kept)
+                    self._start(kept, now)
                 kept.ready = kept.process is not None and (kept.ready or kept.child.ready())
             if not all(kept.ready for kept in members):
                 return
 
-    def _start(self, kept: _Kept) -> None:
-        kept.process = process = Process(kept.child)
+    def _start(self, kept: _Kept, now: float) -> None:
+        try:
+            kept.process = process = Process(kept.child)
+        except (OSError, SubprocessError) as error:
+            self._failed(kept, f"could not be started ({error})", now)
+            return
         self._selector.register(process.pipe, EVENT_READ, lambda: self._relay(kept.relay, process))
 
     def _relay(self, relay: Relay, process: Process) -> None:
@@ -94,14 +99,16 @@ class Supervisor:
         for kept, process in self._running():
             if not process.ended():
                 continue
-            how = self._bury(kept, process)
-            kept.restarts = kept.restarts.ended(now)
-            if kept.restarts.hopeless:
-                raise ServiceFailedError(
-                    f"{kept.child.name} ended {MOST_FAILURES} times within {WINDOW_S:.0f} s, last with {how}.",
-                    remedy="Its last messages say why. `monitor doctor` checks what it needs.",
-                )
-            self.say(f"{kept.child.name} ended with {how}; again in {kept.restarts.start_at - now:.1f} s")
+            self._failed(kept, f"ended with {self._bury(kept, process)}", now)
+
+    def _failed(self, kept: _Kept, what: str, now: float) -> None:
+        kept.restarts = kept.restarts.ended(now)
+        if kept.restarts.hopeless:
+            raise ServiceFailedError(
+                f"{kept.child.name} failed {MOST_FAILURES} times within {WINDOW_S:.0f} s; last it {what}.",
+                remedy="Its last messages say why. `monitor doctor` checks what it needs.",
+            )
+        self.say(f"{kept.child.name} {what}; again in {kept.restarts.start_at - now:.1f} s")
 
     def _running(self) -> list[tuple[_Kept, Process]]:
         return [(kept, kept.process) for kept in self._kept if kept.process is not None]

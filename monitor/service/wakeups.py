@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Before there is a supervisor: SIGTERM ends the block as an error does, and SIGHUP is ignored, since the
+    configuration is about to be read."""
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    end = signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGHUP, hangup)
 
 
 class Wakeups:
-    """While it is open, the signals that a supervisor needs interrupt nothing: they are read from `reader`."""
+    """While it is open, the signals that a supervisor needs interrupt nothing: they are read from `reader`, also those
+    that waited until it was opened."""
 
     def __init__(self) -> None:
         self.reader, self._writer = socket.socketpair()
@@ -21,9 +38,10 @@ class Wakeups:
 
     def __enter__(self) -> Self:
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        for number in _HANDLED:
+        for number in HANDLED:
             # Python tells the descriptor of signals with a handler only.
             self._before[number] = signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
         return self
 
     def __exit__(

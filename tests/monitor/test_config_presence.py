@@ -65,6 +65,23 @@ def test_a_base_url_without_a_path_is_hinted_at(tmp_path: Path) -> None:
     assert "/v1" in hint.message
 
 
+SLOW = """\
+version: 1
+models: { a: {} }
+schedules: [ { id: deep, every: 1d, n: %d, probes: [logprobs, latency] } ]
+providers:
+  - { slug: x, base_url: "https://x.example/v1", limits: { rpm: 60 }, models: [ { model: a, name: a } ] }
+"""
+
+
+def test_a_schedule_that_no_check_can_finish_is_hinted_at(tmp_path: Path) -> None:
+    (hint,) = hints(load(tmp_path, SLOW % 1000))
+
+    assert (hint.line, hint.key) == (5, "providers[0]")
+    assert "by schedule 'deep' takes 1007 s; after 420 s it is cut off" in hint.message
+    assert hints(load(tmp_path, SLOW % 413)) == []  # with eight streams, the last one leaves after 420 s
+
+
 def test_a_path_too_long_for_any_file_is_missing(tmp_path: Path) -> None:
     config = load(tmp_path, TEXT.replace("a.gguf", "a" * 300))
 

@@ -295,6 +295,14 @@ def test_a_body_that_is_not_what_its_encoding_says_is_a_protocol_failure() -> No
         assert failure_of(server.base_url)[0] is FailureKind.PROTOCOL
 
 
+def test_an_encoding_that_is_no_ascii_is_as_any_other_that_nobody_knows() -> None:
+    async def odd(_: Received, connection: Connection) -> None:
+        await connection.raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzïp\r\nContent-Length: 2\r\n\r\n{}".encode())
+
+    with ScriptedServer(odd) as server:
+        assert ask(server.base_url, PRIVATE_TOO) == (200, b"{}")
+
+
 def test_a_body_that_is_encoded_twice_is_not_unpacked() -> None:
     packed = gzip.compress(gzip.compress(b"{}"))
     with ScriptedServer(hostile.always(200, packed, headers={"Content-Encoding": "gzip, gzip"})) as server:

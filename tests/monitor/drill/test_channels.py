@@ -13,7 +13,7 @@ from monitor import clock
 from monitor.config import load_config
 from monitor.config.objects import objects_of
 from monitor.drill.channels import configured_channels
-from monitor.errors import NotFoundError, UsageError
+from monitor.errors import ConfigError, NotFoundError, UsageError
 from monitor.store import Store
 from monitor.store.channel_health import lock
 from monitor.store.config import ConfigObjects
@@ -80,3 +80,8 @@ def test_a_channel_that_no_drill_can_reach_is_refused(
 def test_a_channel_without_any_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         configured_channels(None, tmp_path / "providers.yaml", "ops")
+
+
+def test_a_configuration_that_nobody_may_look_at_is_no_missing_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        configured_channels(None, tmp_path / ("a" * 300), None)

@@ -1,6 +1,6 @@
 """A supervisor in a process of its own: `supervised.py FIRST_DELAY NAME:STAGE:SCRIPT …`.
 
-A child whose name begins with `ready-` is ready once there is a file of its name.
+A child whose name begins with `ready-` is ready once there is a file of its name; one without a script has no program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from reference_engine.errors import CodedError
 def child(text: str) -> Child:
     name, stage, script = text.split(":", 2)
     ready = partial(Path(name).exists) if name.startswith("ready-") else at_once
-    return Child(name, ("sh", "-c", script), os.environ, int(stage), ready)
+    command = ("sh", "-c", script) if script else ("/no/such/program",)
+    return Child(name, command, os.environ, int(stage), ready)
 
 
 def write(text: str) -> None:

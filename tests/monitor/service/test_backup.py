@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 import pytest
@@ -97,6 +98,17 @@ def test_what_was_there_before_is_kept(data: DataDir, tmp_path: Path) -> None:
     (before,) = data.path.glob("monitor.db.*.bak")
     with Store.open(before, at=AT) as store:
         assert len(store.history()) == 2
+
+
+def test_the_database_may_be_on_another_disk_than_the_keys(data: DataDir, tmp_path: Path) -> None:
+    made = back_up(database(data), data, tmp_path / "backup", AT)
+    with TemporaryDirectory(dir="/dev/shm") as disk:
+        elsewhere = Database.named(f"sqlite:///{disk}/own.db")
+        for _ in range(2):
+            restore(tmp_path / "backup", elsewhere, data, AT)
+        assert sorted(path.name for path in Path(disk).iterdir()) == ["own.db", "own.db.20261129T120000Z.bak"]
+        with Store.open(Path(disk, "own.db"), at=AT) as store:
+            assert Upkeep(store.sessions).counts() == made.rows
 
 
 def test_a_database_in_use_is_not_replaced(data: DataDir, tmp_path: Path) -> None:

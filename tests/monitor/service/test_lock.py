@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from monitor.datadir import DataDir
-from monitor.errors import AlreadyRunningError
-from monitor.service.lock import Running, held, running
+from monitor.errors import AlreadyRunningError, StorageError
+from monitor.service.lock import HeldLock, Running, held, running
 
 HOLDER = """
 import sys, time
@@ -63,3 +63,24 @@ def test_a_killed_holder_leaves_it_free(tmp_path: Path) -> None:
 
     with held(data):
         pass
+
+
+@pytest.mark.parametrize("what", ["folder", "loop"])
+def test_a_lock_that_cannot_be_opened_is_a_storage_error(tmp_path: Path, what: str) -> None:
+    lock = tmp_path / "lock"
+    lock.mkdir() if what == "folder" else lock.symlink_to(lock)
+
+    with (
+        pytest.raises(StorageError, match=f"Cannot lock the data directory {tmp_path}: {lock}: "),
+        held(DataDir(tmp_path)),
+    ):
+        pass
+    assert running(DataDir(tmp_path)) is None
+
+
+def test_a_note_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    descriptor = os.open(tmp_path / "lock", os.O_RDONLY)
+    with pytest.raises(StorageError, match="The lock of the data directory cannot be written"):
+        HeldLock(descriptor).tell(Running(1))
+    os.close(descriptor)

@@ -11,9 +11,9 @@ from sqlalchemy import insert
 
 from monitor.drift.rule import Verdict
 from monitor.service.metrics import exposition
-from monitor.store import CheckRequest, Limits, Queue, RunStatus, Store, Trigger
+from monitor.store import CheckRequest, Queue, RunStatus, Store, Trigger, limits
 from monitor.store.figures import Standing
-from monitor.store.tables import Delivery
+from monitor.store.tables import ChannelHealth, Delivery
 from monitor.store.vocabulary import DeliveryStatus
 from tests.monitor.store.material import AT, finished_run, identity, later, result
 
@@ -83,11 +83,14 @@ def test_what_waits_is_told_by_queue(database_url: str) -> None:
         with store.sessions.write() as session:
             session.execute(insert(Delivery).values(**delivery("one", due_in=0)))
             session.execute(insert(Delivery).values(**delivery("two", due_in=60)))
+            # Nobody can send it, however long it waits.
+            session.execute(insert(Delivery).values({**delivery("off", due_in=-60), "channel": "off"}))
+            session.execute(insert(ChannelHealth).values(channel="off", failures=1, disabled_at=AT))
         found = samples(store, 2)
 
     assert value(found, "monitor_queue_oldest_seconds", queue="probe") == 120
     assert value(found, "monitor_queue_oldest_seconds", queue="notify") == 120
-    assert value(found, "monitor_delivery_pending") == 2
+    assert value(found, "monitor_delivery_pending") == 3
 
 
 def delivery(name: str, *, due_in: float) -> dict[str, object]:
@@ -111,9 +114,9 @@ def test_what_providers_cost_is_told_in_dollars(tmp_path: Path) -> None:
     with Store.open(tmp_path / "monitor.db", at=AT) as store:
         endpoint = store.ensure_endpoint(identity(), at=AT).id
         (entry,) = Queue(store.sessions).enqueue([CheckRequest("a", endpoint, Trigger.API, AT)], AT)
-        limits = Limits(store.sessions)
-        limits.reserve(entry.id, "acme", AT.date(), 900_000, None)
-        limits.settle(entry.id, 250_000)
+        with store.sessions.write() as session:
+            limits.reserve(session, entry.id, "acme", AT.date(), 900_000, None)
+            limits.settle(session, entry.id, 250_000)
         found = samples(store, 0)
 
     assert value(found, "monitor_cost_usd_total", provider="acme") == 0.25

@@ -92,3 +92,15 @@ def test_another_address_needs_a_user_and_a_user_needs_no_link(settings: Setting
 def test_a_broker_elsewhere_does_not_go_with_sqlite(settings: Settings) -> None:
     with pytest.raises(UnsafeDeploymentError):
         prepare(settings.model_copy(update={"broker_url": SecretStr("redis://192.0.2.1")}), LOOPBACK, AT)
+
+
+def test_a_file_that_nobody_may_look_at_is_no_missing_file(settings: Settings) -> None:
+    unseen = settings.model_copy(update={"config": settings.config.with_name("a" * 300)})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        prepare(unseen, LOOPBACK, AT)
+
+    settings.config.write_text(VALID)
+    prepare(settings, LOOPBACK, AT)
+
+    (note,) = prepare(unseen, LOOPBACK, AT).notes
+    assert note.endswith("The configuration that was applied before stays in force.")

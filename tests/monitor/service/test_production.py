@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from monitor import clock
 from monitor.service.sockets import listening
+from monitor.store import Beats, Store
+from monitor.store.beats import STOPPED
 from tests.monitor.service.processes import HANG_GUARD_S, wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -66,7 +69,7 @@ def production(tmp_path: Path, postgres_url: str, valkey_url: str) -> Iterator[P
             process.wait()
 
 
-def test_it_gets_ready_and_every_process_stops_when_asked(production: Production) -> None:
+def test_it_gets_ready_and_every_process_stops_when_asked(production: Production, postgres_url: str) -> None:
     production.start("worker", "--concurrency", "2")
     production.start("beat")
     wait_until(production.ready, production.log.read_text())
@@ -78,6 +81,8 @@ def test_it_gets_ready_and_every_process_stops_when_asked(production: Production
     assert (worker, beat) == (0, 0)
     # uvicorn ends as the signal would have ended it.
     assert web in (0, -signal.SIGTERM)
+    with Store.open(postgres_url, at=clock.now()) as store:
+        assert {beat.kind for beat in Beats(store.sessions).all()} == {STOPPED}
     for process in production.processes:
         with pytest.raises(ProcessLookupError):
             os.killpg(process.pid, 0)

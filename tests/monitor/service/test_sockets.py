@@ -42,6 +42,12 @@ def test_an_address_that_is_taken_is_named() -> None:
             listening("127.0.0.1", port)
 
 
+@pytest.mark.parametrize("host", ["..", "a" * 64])
+def test_a_host_that_no_machine_can_have_is_a_usage_error(host: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name of a machine"):
+        listening(host, 0)
+
+
 def test_whoever_connects_before_it_is_served_waits() -> None:
     with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
         pass

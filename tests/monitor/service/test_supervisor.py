@@ -13,6 +13,7 @@ from typing import IO
 
 import pytest
 
+from monitor.service.child import Child, Process
 from tests.monitor.service.processes import HANG_GUARD_S, children_of, processes_with, wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -116,8 +117,25 @@ def test_a_child_that_cannot_be_kept_running_ends_all(start: Start) -> None:
     assert service.ended() == 1
     told = service.out.read()
     assert told.count("b         | why") == 5
-    assert "service_failed: b ended 5 times within 60 s, last with exit code 7." in told
+    assert "service_failed: b failed 5 times within 60 s; last it ended with exit code 7." in told
     assert service.left() == {}
+
+
+def test_a_child_that_cannot_be_started_is_tried_again_and_ends_all_in_the_end(start: Start) -> None:
+    service = start(f"a:1:{STAYS}", "b:1:")
+
+    assert service.ended() == 1
+    told = service.out.read()
+    assert told.count("b could not be started ([Errno 2] No such file or directory: '/no/such/program'); again in") == 4
+    assert "service_failed: b failed 5 times" in told
+    assert service.left() == {}
+
+
+def test_a_child_that_cannot_be_started_leaves_nothing_open() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(FileNotFoundError):
+        Process(Child("a", ("/no/such/program",), {}))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_the_last_words_of_a_child_are_passed_on(start: Start) -> None:

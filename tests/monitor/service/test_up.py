@@ -26,15 +26,7 @@ class Up:
     def __init__(self, folder: Path, *, data: str = "data") -> None:
         self.data = folder / data
         self.log = folder / "log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "monitor", "up", "--port", "0"],
-                cwd=folder,
-                env=environment(folder, self.data),
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+        self.process = begun(folder, self.data, self.log)
         assert self.process.stdout is not None
         self.told = [self.process.stdout.readline() for _ in range(2)]
         assert self.told[0].startswith("The service is at http://127.0.0.1:"), self.log.read_text()
@@ -76,6 +68,20 @@ class Up:
         self.process.stdout.close()
 
 
+def begun(folder: Path, data: Path, log: Path) -> subprocess.Popen[str]:
+    """`monitor up`, which does not look for modules in its folder; neither may what it starts."""
+    (folder / "calendar.py").write_text("raise ImportError('that of the folder')")
+    with log.open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "monitor", "up", "--port", "0"],
+            cwd=folder,
+            env=environment(folder, data),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+
+
 SIGNS = {
     "broker": "valkey-server",
     "reference": "reference_engine pool",
@@ -87,7 +93,8 @@ SIGNS = {
 def environment(folder: Path, data: Path) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("MONITOR_")}
     more = {"MONITOR_DATA_DIR": str(data), "MONITOR_TICK_SECONDS": "0.5", "MONITOR_CANARY_SECONDS": "0.5"}
-    return {**own, **more, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "HOME": str(folder)}
+    home = {"HOME": str(folder), "TMPDIR": str(folder)}
+    return {**own, **more, **home, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +188,15 @@ def test_a_killed_supervisor_leaves_no_orphan(own_up: Up) -> None:
 
     own_up.process.wait(HANG_GUARD_S)
     wait_until(lambda: not own_up.left(), "orphans")
+
+
+def test_a_service_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
+    data = tmp_path / ("d" * 100)
+    with begun(tmp_path, data, tmp_path / "log") as process:
+        wait_until(lambda: list(tmp_path.glob("monitor-*")), "the folder of the sockets")
+
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(HANG_GUARD_S) == 0
+    assert not list(tmp_path.glob("monitor-*"))
