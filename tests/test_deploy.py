@@ -74,3 +74,11 @@ def test_every_metric_is_described_with_its_labels(tmp_path: Path) -> None:
     table = (ROOT / "docs" / "deploy.md").read_text("utf-8").split("### Metrics")[1].split("###")[0]
 
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == re.findall(r"^# TYPE (\w+)", text, re.MULTILINE)
+
+
+def test_in_production_too_a_configuration_is_applied() -> None:
+    blocks = (ROOT / "docs" / "deploy.md").read_text("utf-8").split("```sh\n")[1:]
+    upgrading = [block.split("```")[0] for block in blocks if "monitor db upgrade" in block.split("```")[0]]
+
+    assert len(upgrading) == 2
+    assert all("monitor config apply " in block for block in upgrading)

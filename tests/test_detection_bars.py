@@ -8,7 +8,7 @@ from benchmarks.detection import Row, measure
 from monitor.drift.rule import DRIFT_P
 
 CHANGED = ("fp8-e4m3", "nf4", "w4-g64", "system-prompt")
-REPEATS = 2
+REPEATS = 1
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,14 @@ MIGRATIONS = Path(str(migrations.__file__)).parent
 REVISIONS = [script.revision for script in ScriptDirectory.from_config(CURRENT.alembic_config()).walk_revisions()]
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One without any tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'monitor.db'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
 def migrate(path_or_url: Path | str, revision: str) -> None:
     database = Database.named(path_or_url)
     config = CURRENT.alembic_config()

