@@ -45,7 +45,7 @@ class Process:
 @dataclass(frozen=True)
 class Embedded:
     """The most memory that all processes but the engine had at one moment, what was done meanwhile, and the memory
-    once a chart was drawn, which loads what draws."""
+    just after a chart was drawn, while the process that draws waits for the next."""
 
     processes: list[Process]
     seconds: float

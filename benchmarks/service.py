@@ -71,7 +71,7 @@ def _embedded(seconds: float) -> Iterator[str]:
     for process in found.processes:
         yield _row(process.name, _megabytes(process.rss), _megabytes(process.pss))
     yield _row("all, without the engine", _megabytes(rss(found.processes)), _megabytes(pss(found.processes)))
-    yield _row("all, once a chart was drawn", _megabytes(rss(found.drawn)), _megabytes(pss(found.drawn)))
+    yield _row("all, for a minute after a chart", _megabytes(rss(found.drawn)), _megabytes(pss(found.drawn)))
     yield ""
     yield (
         f"{found.checks} checks in {found.seconds:.0f} s, {found.failed} failed: {found.faster:.1f} times as fast as "
