@@ -126,7 +126,8 @@ class Seen:
 
 @contextmanager
 def seen(browser: Browser, address: str, **options: Any) -> Iterator[Seen]:
-    context = browser.new_context(**options)
+    # No colour is on its way to another one when it is looked at.
+    context = browser.new_context(reduced_motion="reduce", **options)
     try:
         yield Seen(context, address)
     finally:
