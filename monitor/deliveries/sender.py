@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from datetime import datetime
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from monitor import clock
 from monitor.deliveries import apprise_channel
@@ -79,9 +79,11 @@ def _answered(answer: Answer, url: str, milliseconds: float) -> Tried:
 def _without_parts(url: str, text: str) -> str:
     """`text` without the path and the query of a webhook, which may be its secret, and without any part of them that is
     long enough to be one, in whatever case and spelling the receiver names them."""
-    given = urlsplit(url)
+    # By hand, since whatever was given as a URL comes here, also what is none.
+    place = re.sub("^[^/?#]*//[^/?#]*", "", url)
+    path, _, query = place.partition("?")
     parts = KnownSecrets()
-    for part in (given.path, given.query, *re.split("[/?&=]", f"{given.path}?{given.query}")):
+    for part in (path, query, *re.split("[/?&=#]", place)):
         parts.add(part)
         parts.add(unquote(part))
     longest_first = sorted(parts, key=len, reverse=True)
