@@ -138,5 +138,6 @@ def _process(pid: int) -> Process | None:
     except (OSError, ValueError):
         return None  # it has ended
     rss, pss = (int(fields[name].split()[0]) * 1024 for name in ("Rss", "Pss"))
-    name = " ".join(words[2:4]).partition(" {")[0] if "-m" in words else Path(words[0]).name
+    module = words[words.index("-m") + 1 :] if "-m" in words else [Path(words[0]).name]
+    name = " ".join(module[:2]).partition(" {")[0]
     return Process(name.strip(), rss, pss)
