@@ -6,9 +6,10 @@ Two at once would load the endpoint twice, measure each other, and both enrol. W
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from monitor.store.queue_rows import LONGEST_LEASE, MAX_ATTEMPTS, OPEN, in_time, is_open, waiting
@@ -51,7 +52,14 @@ def next_in_turn(session: Session, endpoint_id: str, at: datetime) -> str | None
     """The check of an endpoint that goes next; None where none waits."""
     # By the few that are open: an index over its checks would lead through all of an endpoint's past.
     of_endpoint = func.coalesce(EndpointCheck.endpoint_id, "") == endpoint_id
-    found = select(EndpointCheck.id).where(
-        OPEN, of_endpoint, waiting(at), in_time(at), EndpointCheck.attempt < MAX_ATTEMPTS
-    )
-    return session.scalars(found.order_by(*IN_TURN).limit(1)).first()
+    return session.scalars(_can_begin(at).where(of_endpoint).limit(1)).first()
+
+
+def first_in_line(session: Session, most: int, at: datetime) -> Sequence[str]:
+    """The ids of at most so many checks, of all endpoints, that go next where a worker is free."""
+    return session.scalars(_can_begin(at).where(~held_up(at)).limit(most)).all()
+
+
+def _can_begin(at: datetime) -> Select[str]:
+    found = select(EndpointCheck.id).where(OPEN, waiting(at), in_time(at), EndpointCheck.attempt < MAX_ATTEMPTS)
+    return found.order_by(*IN_TURN)

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Self
 
 from monitor import clock
-from monitor.store.waiting import first_in_line
+from monitor.store.queue_turns import first_in_line
 from monitor.worker.context import Context
 from monitor.worker.execute import execute
 from monitor.worker.names import EVAL_QUEUE, EXECUTE, PROBE_QUEUE
