@@ -22,7 +22,7 @@ def troubles(
     return [
         *_configuration(config_problem),
         *_work(ticking, now),
-        *_connectivity(connectivity),
+        *_connectivity(connectivity, now),
         *_channels(upkeep),
         *(notice.reason for notice in upkeep.notices if notice.channel is None and notice.reason),
     ]
@@ -40,8 +40,8 @@ def _work(ticking: Ticking | None, now: datetime) -> Iterator[str]:
         yield f"No worker has worked for {span(now - ticking.at)}: nothing is checked, and no notice is sent."
 
 
-def _connectivity(connectivity: Connectivity | None) -> Iterator[str]:
-    if connectivity is not None and connectivity.since is not None:
+def _connectivity(connectivity: Connectivity | None, now: datetime) -> Iterator[str]:
+    if connectivity is not None and connectivity.since is not None and connectivity.offline_at(now):
         yield f"Nothing outside can be reached since {minute(connectivity.since)} UTC; no provider is blamed for it."
 
 

@@ -101,6 +101,13 @@ def test_the_banner_says_what_is_wrong_with_the_monitor_itself(installation: Ins
     assert offline.startswith("Nothing outside can be reached since ")
 
 
+def test_a_canary_that_has_long_said_nothing_is_not_believed(installation: Installation, visitors: Visitors) -> None:
+    old = clock.now() - timedelta(days=1)
+    Beats(installation.store.sessions).put_setting(CONNECTIVITY, Connectivity(old, old).to_json(), old)
+
+    assert visitors.stranger.get("/").all(class_="banner") == []
+
+
 def test_an_empty_installation_says_what_to_do_next(empty: Visitors) -> None:
     page = empty.stranger.get("/")
     assert page.one("h1").text == "Nothing is monitored yet"
