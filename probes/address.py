@@ -77,10 +77,10 @@ class AddressPolicy:
 PUBLIC = AddressPolicy(schemes=("https",), networks=(), privileged_ports=frozenset({443}))
 PRIVATE_TOO = AddressPolicy(schemes=("https", "http"), networks=_PRIVATE, privileged_ports=None)
 
-_ALLOW_PRIVATE = "If this endpoint is yours, set `allow_private: true` for the provider."
-_PUBLIC_ADDRESS = "Point base_url at the address the API is published under."
+_ALLOW_PRIVATE = "If the address is yours, set `allow_private: true` beside it."
+_PUBLIC_ADDRESS = "Write the address that it is published under."
 _PLAIN_ADDRESS = "Write the address in the usual form, such as 192.0.2.7 or a host name."
-_NO_USERINFO = "Leave it out of base_url and give the key as `api_key`."
+_NO_USERINFO = "Leave it out of the URL; the key of a provider is given as `api_key`."
 
 
 def policy_for(allow_private: bool) -> AddressPolicy:
@@ -98,9 +98,9 @@ def forbidden_origin(
     if scheme not in policy.schemes:
         return Forbidden(f"its scheme is {scheme}", f"Use https. {_ALLOW_PRIVATE}")
     if port is not None and not 0 < port < 65536:
-        return Forbidden(f"there is no port {port}", "Write the port the API is served on.")
+        return Forbidden(f"there is no port {port}", "Write the port that it is served on.")
     if policy.privileged_ports is not None and port is not None and port < 1024 and port not in policy.privileged_ports:
-        return Forbidden(f"no public API is served on port {port}", _ALLOW_PRIVATE)
+        return Forbidden(f"nothing public is served on port {port}", _ALLOW_PRIVATE)
     address = parse_address(host)
     if address is not None:
         return forbidden_address(policy, address)

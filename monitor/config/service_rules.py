@@ -82,8 +82,7 @@ def _address(place: Place) -> Iterator[Finding]:
     except ValueError:
         return
     if forbidden is not None:
-        remedy = forbidden.remedy.replace("provider", "channel").replace("endpoint", "receiver")
-        yield (*place.path, "url"), f"may not be sent to: {forbidden.reason}. {remedy}"
+        yield (*place.path, "url"), f"may not be sent to: {forbidden.reason}. {forbidden.remedy}"
 
 
 def _route(place: Place, channels: list[str]) -> Iterator[Finding]:

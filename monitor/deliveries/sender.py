@@ -62,8 +62,11 @@ def send(
                 timeout_s=timeout_s,
             )
         )
-    except (TransportError, AddressForbiddenError) as error:
+    except TransportError as error:
         return Tried(error=_without_parts(url, error.message), milliseconds=_since(started))
+    except AddressForbiddenError as error:
+        told = f"{error.message} {error.remedy or ''}".rstrip()
+        return Tried(error=_without_parts(url, told), milliseconds=_since(started))
     return _answered(answer, url, _since(started))
 
 

@@ -206,7 +206,7 @@ BAD_FILES = [
     ("slug: x", "slug: 3", 5, "providers[0].slug", "must be text"),
     ("    base_url: http://127.0.0.1:8001/v1\n", "", 5, "providers[0].base_url", "is required and missing"),
     ("allow_private: true", "allow_private: false", 6, "providers[0].base_url", "provider 'x' may not be asked"),
-    ("    allow_private: true\n", "", 6, "providers[0].base_url", "set `allow_private: true` for the provider"),
+    ("    allow_private: true\n", "", 6, "providers[0].base_url", "set `allow_private: true` beside it"),
     ("model: smol", "model: smoll", 8, f"{ENTRY}.model", "did you mean 'smol'?"),
     ("name: smol", "name: 7", 8, f"{ENTRY}.name", "must be text"),
     ("name: smol", "nmae: smol, name: smol", 8, f"{ENTRY}.nmae", "did you mean 'name'?"),
@@ -256,7 +256,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         f"{path}:2: defualts: unknown key; did you mean 'defaults'?",
         f"{path}:3: models.smol.referense: unknown key; did you mean 'reference'?",
         f"{path}:6: providers[0].base_url: provider 'x' may not be asked: its scheme is http. "
-        "Use https. If this endpoint is yours, set `allow_private: true` for the provider.",
+        "Use https. If the address is yours, set `allow_private: true` beside it.",
         f'{path}:7: providers[0].timeout: must be a number of seconds or a duration such as "60s" or "2m"',
         f"{path}:8: providers[0].models[0].model: is not among the file's models; did you mean 'smol'?",
         f"{path}:9: providers[1].base_url: is required and missing",

@@ -86,7 +86,8 @@ def test_a_channel_that_does_not_take_the_test_message_exits_5(monitor: Monitor,
     ran = monitor("webhook", "test", "ops")
 
     assert ran.code == 5
-    assert ran.out.startswith("ops: NOT taken, 127.0.0.1 may not be asked")
+    assert ran.out.startswith("ops: NOT taken, 127.0.0.1 may not be asked: 127.0.0.1 is a loopback address.")
+    assert "set `allow_private: true` beside it." in ran.out
 
 
 def test_a_channel_that_is_not_configured_is_named(monitor: Monitor, config: None) -> None:
