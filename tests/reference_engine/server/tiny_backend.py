@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reference_engine.answer import AnswerText
 from reference_engine.chat import ChatTemplate
+from reference_engine.errors import EngineRequestError
 from reference_engine.interface import (
     Description,
     GeneratedToken,
@@ -75,6 +76,8 @@ class TinyBackend:
         )
 
     def fingerprint(self, profile: str) -> str:
+        if profile not in self.PROFILES:
+            raise EngineRequestError(f"Unknown profile {profile!r}.", remedy=f"Use one of: {', '.join(self.PROFILES)}.")
         return f"fp_{hashlib.sha256(profile.encode()).hexdigest()[:12]}"
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> list[int]:
@@ -120,7 +123,7 @@ class TinyBackend:
         self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
     ) -> Iterator[GeneratedToken]:
         known, text = list(ids), AnswerText(params.stop)
-        rng = np.random.default_rng(params.seed)
+        rng = np.random.default_rng(None if params.seed is None else params.seed % 2**64)
         self.prefills += 1
         try:
             for count in range(1, params.max_tokens + 1):
