@@ -1,0 +1,1 @@
+"""One forward pass: which rows, and what computes them."""
