@@ -1,0 +1,1 @@
+"""Which rows the next forward pass runs: pure decisions over lengths and pages."""

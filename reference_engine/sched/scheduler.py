@@ -1,0 +1,239 @@
+"""Continuous batching with one path: the computed tokens of every request catch up with its known ones."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from reference_engine.errors import EngineRequestError
+from reference_engine.forward.batch import PAGE
+from reference_engine.sched.memory import Memory
+from reference_engine.sched.pages import Pages
+from reference_engine.sched.plan import Entry, Outcome, Plan
+from reference_engine.sched.request import Request, State, pages_for
+from reference_engine.sched.step import Step
+
+Drafts = Callable[[Request, int], Sequence[int]]
+"""Up to n tokens that may follow `request.known`; wrong ones cost time and change nothing."""
+
+_NOTHING = Outcome()
+_URGENCY = attrgetter("urgency")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rows of one pass, requests that run at a time, and tokens drafted for a request at a time."""
+
+    token_budget: int
+    max_running: int
+    max_drafted: int = 0
+
+    def __post_init__(self) -> None:
+        if self.token_budget < 1 or self.max_running < 1 or self.max_drafted < 0:
+            raise EngineRequestError(
+                f"A token budget of {self.token_budget}, {self.max_running} running requests and {self.max_drafted} "
+                "drafted tokens are not possible.",
+                remedy="Allow at least one token, one request and no fewer than zero drafts.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Requests that wait and run now; of all time, preemptions and tokens found in the prefix cache."""
+
+    waiting: int
+    running: int
+    preemptions: int
+    cached_tokens: int
+
+
+class Scheduler:
+    """Decides from lengths, pages and the order of arrival alone. Not safe for several threads at once.
+
+    The loop around it, where each pass runs while the one after it is planned:
+
+        ahead = scheduler.plan()
+        scheduler.commit(running, outcomes of the pass that has ended)
+        running = ahead or scheduler.plan()
+        launch filled(batch_of(running), running)
+
+    Of each plan, first come the running requests that lack one row, then those that lack more (a chunk each of what
+    the budget leaves), then requests that wait, then drafted tokens: each in the order of urgency. Pages go back when
+    no plan in flight has rows in them, so a request that ended or was preempted may hold its pages for one pass more.
+    """
+
+    def __init__(self, limits: Limits, memory: Memory, drafts: Drafts | None = None) -> None:
+        self._limits = limits
+        self._pages = Pages(memory)
+        self._drafts = drafts
+        self._arrivals = 0
+        self._preemptions = 0
+        self._cached_tokens = 0
+        self._requests: dict[str, Request] = {}
+        self._waiting: list[Request] = []
+        self._running: list[Request] = []
+        self._uncommitted: deque[Plan] = deque()
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(len(self._waiting), len(self._running), self._preemptions, self._cached_tokens)
+
+    @property
+    def idle(self) -> bool:
+        return not self._requests and not self._uncommitted
+
+    def add(self, request: Request) -> None:
+        """Raises EngineRequestError for a request that could not have enough pages even alone."""
+        if request.id in self._requests:
+            raise ValueError(f"There is a request {request.id} already.")
+        needed, capacity = pages_for(request.most_rows), self._pages.capacity
+        if needed > capacity:
+            raise EngineRequestError(
+                f"{request.prompt_length} tokens and {request.max_tokens} to generate need {needed} pages of {PAGE} "
+                f"tokens; the memory for keys and values has {capacity}.",
+                remedy="Ask for fewer tokens, or start the engine with more --kv-bytes.",
+            )
+        request.arrival = self._arrivals
+        self._arrivals += 1
+        self._requests[request.id] = request
+        insort(self._waiting, request, key=_URGENCY)
+
+    def abort(self, request_id: str) -> None:
+        """Ends a request now; what a pass in flight still gives it is discarded. One that has ended stays as it is."""
+        request = self._requests.get(request_id)
+        if request is not None:
+            self._end(request)
+
+    def plan(self) -> Plan | None:
+        """The next pass, or None while there is nothing to run before the plan in flight is committed."""
+        if len(self._uncommitted) > 1:
+            raise ValueError("Two plans are in flight: commit the first.")
+        step = Step(self._limits.token_budget)
+        self._share_among_running(step)
+        self._admit_waiting(step)
+        if self._drafts is not None:
+            self._add_drafts(step, self._drafts)
+        if not step.shares:
+            return None
+        plan = step.plan(ahead=bool(self._uncommitted))
+        for entry in plan.entries:
+            entry.request.planned(entry)
+        self._uncommitted.append(plan)
+        return plan
+
+    def give_way(self) -> bool:
+        """Preempts the least urgent running request, for others that share the memory; False where none runs."""
+        if not self._running:
+            return False
+        self._preempt(self._running[-1])
+        return True
+
+    def commit(self, plan: Plan, outcomes: Mapping[str, Outcome]) -> None:
+        """Takes over what the oldest plan's pass gave, by request id.
+
+        Raises ValueError, and changes nothing, for outcomes that the plan cannot have.
+        """
+        for entry in plan.entries:
+            if entry.request.state is not State.FINISHED:
+                entry.check(outcomes.get(entry.request.id, _NOTHING))
+        self._landed(plan)
+        for entry in plan.entries:
+            self._commit_entry(entry, outcomes.get(entry.request.id, _NOTHING))
+            self._pages.landed(entry.request)
+
+    def fail(self, plan: Plan) -> list[Request]:
+        """The oldest plan's pass broke off: its requests end, their pages are not trusted. Gives those that ended."""
+        self._landed(plan)
+        ended = []
+        for entry in plan.entries:
+            request = entry.request
+            request.landed(entry)
+            request.forget_computed()
+            if request.state is not State.FINISHED:
+                self._end(request)
+                ended.append(request)
+            self._pages.landed(request)
+        return ended
+
+    def _share_among_running(self, step: Step) -> None:
+        ready = [request for request in self._running if self._may_run(request)]
+        for request in sorted(ready, key=lambda request: request.remaining > 1):
+            if request.state is not State.RUNNING:
+                continue
+            rows = min(request.remaining, step.left)
+            if not rows:
+                return
+            if self._grow(request, rows):
+                step.give(request, rows)
+
+    def _may_run(self, request: Request) -> bool:
+        """With a drafter a token is not run before it is known: what follows it could not be drafted."""
+        return request.remaining > 0 and (self._drafts is None or not request.pending)
+
+    def _grow(self, request: Request, rows: int) -> bool:
+        """Pages for the next rows; less urgent requests are preempted for them.
+
+        Only a request that lacks one row ever needs any (pages for all known tokens are taken at admission), so that
+        whoever is preempted has no share in this plan yet.
+        """
+        while not self._pages.grow(request, rows):
+            if self._pages.leaving or self._running[-1] is request:
+                return False
+            self._preempt(self._running[-1])
+        return True
+
+    def _preempt(self, request: Request) -> None:
+        self._preemptions += 1
+        self._running.remove(request)
+        request.state = State.WAITING
+        insort(self._waiting, request, key=_URGENCY)
+        self._pages.leave(request)
+
+    def _admit_waiting(self, step: Step) -> None:
+        while step.left and self._waiting and len(self._running) < self._limits.max_running:
+            request = self._waiting[0]
+            copies = None if request.in_flight else self._pages.admit(request)
+            if copies is None:
+                return
+            insort(self._running, self._waiting.pop(0), key=_URGENCY)
+            self._cached_tokens += request.computed
+            step.copies += copies
+            step.give(request, min(request.remaining, step.left))
+
+    def _add_drafts(self, step: Step, drafts: Drafts) -> None:
+        """A share that does not reach the last known token has used the budget up, and gets none."""
+        for share in step.shares:
+            request = share.request
+            most = min(self._limits.max_drafted, step.left, request.most_rows - len(request.known))
+            if most > 0:
+                drafted = tuple(drafts(request, most)[:most])
+                if not self._pages.grow(request, share.rows + len(drafted)):
+                    drafted = drafted[: len(request.pages) * PAGE - request.next_row - share.rows]
+                share.drafted = drafted
+                step.left -= len(drafted)
+
+    def _landed(self, plan: Plan) -> None:
+        if not self._uncommitted or self._uncommitted[0] is not plan:
+            raise ValueError("Plans are committed once each, in the order in which they were made.")
+        self._uncommitted.popleft()
+        self._pages.release(plan.borrowed)
+
+    def _commit_entry(self, entry: Entry, outcome: Outcome) -> None:
+        request = entry.request
+        tokens = () if request.state is State.FINISHED else outcome.tokens
+        request.committed(entry, tokens)
+        if request.state is State.FINISHED:
+            return
+        if outcome.finished or request.complete:
+            self._end(request)
+        elif entry.start < request.prompt_length <= request.computed:
+            self._pages.keep(request)  # for those who come while it still runs
+
+    def _end(self, request: Request) -> None:
+        del self._requests[request.id]
+        (self._running if request.state is State.RUNNING else self._waiting).remove(request)
+        request.state = State.FINISHED
+        self._pages.leave(request)

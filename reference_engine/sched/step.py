@@ -1,0 +1,40 @@
+"""A plan in the making."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reference_engine.sched.plan import Entry, Plan
+from reference_engine.sched.request import Request, pages_for
+
+
+@dataclass(slots=True)
+class Share:
+    request: Request
+    rows: int
+    drafted: tuple[int, ...] = ()
+
+    def entry(self) -> Entry:
+        request = self.request
+        start, count = request.next_row, self.rows + len(self.drafted)
+        samples = request.max_tokens > 0 and start + self.rows == request.length
+        pages = tuple(request.pages[: pages_for(start + count)])
+        return Entry(request, start, count, request.readable_from, samples, self.drafted, pages)
+
+
+@dataclass(slots=True)
+class Step:
+    """`left` is what it leaves of the token budget."""
+
+    left: int
+    shares: list[Share] = field(default_factory=list)
+    copies: list[tuple[int, int]] = field(default_factory=list)
+
+    def give(self, request: Request, rows: int) -> None:
+        self.shares.append(Share(request, rows))
+        self.left -= rows
+
+    def plan(self, *, ahead: bool) -> Plan:
+        entries = tuple(share.entry() for share in self.shares)
+        borrowed = tuple(source for source, _ in self.copies)
+        return Plan(entries, tuple(self.copies), borrowed, ahead)
