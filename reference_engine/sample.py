@@ -6,11 +6,24 @@ counter hash of (seed, position, token id). No state, no order: speculation and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How the token at `position` is drawn. Temperature 0 takes the most likely token, the lowest id among equals;
+    `top_p` keeps the fewest most likely tokens (after temperature) whose probabilities reach it."""
+
+    temperature: float
+    top_p: float
+    seed: int
+    position: int
 
 
 def gumbel_noise(seed: int, position: int, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:

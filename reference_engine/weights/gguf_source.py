@@ -13,7 +13,7 @@ from reference_engine.model.layout import ROPE_FACTORS
 from reference_engine.model.rope import undo_interleaving
 from reference_engine.weights.dequantize import dequantize
 from reference_engine.weights.gguf import GGUFFile
-from reference_engine.weights.source import check_tensors, file_sha256
+from reference_engine.weights.source import Blocks, check_tensors, file_sha256
 
 
 class GGUFSource:
@@ -36,6 +36,15 @@ class GGUFSource:
         stored = torch.empty_like(out)
         self.read_stored(name, stored)
         out.copy_(undo_interleaving(stored, heads))
+
+    def blocks(self, name: str) -> Blocks | None:
+        info = self._file.tensors[name]
+        if info.type.block_size == 1:
+            return None
+        rows = torch.frombuffer(self._file.bytes_of(info), dtype=torch.uint8)
+        rows = rows.view(info.shape[0], -1, info.type.block_bytes)
+        heads = self._interleaved_heads(name.split(".")[-2])
+        return Blocks(info.type.name, (rows if heads is None else undo_interleaving(rows, heads)).numpy())
 
     def _interleaved_heads(self, part: str) -> int | None:
         """How many heads of rows stand in interleaved rotary order in this part of a block; None where none do."""

@@ -52,9 +52,24 @@ def _scale(largest: Tensor, steps: float) -> Tensor:
     return torch.where(largest > 0, largest / steps, torch.ones(()))
 
 
-def _int8_channel(weight: Tensor) -> Tensor:
+def int8_codes(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Codes int8 [out, in] and scales [out, 1]: what `int8-channel` makes of a weight is their product."""
     scale = _scale(weight.abs().amax(dim=1, keepdim=True), 127)
-    return (weight / scale).round_().mul_(scale)
+    return (weight / scale).round_().to(torch.int8), scale
+
+
+def int4_codes(weight: Tensor, group: int) -> tuple[Tensor, Tensor]:
+    """Codes uint8 [out, in] of 0…15 and scales [out, groups]: `int4-group` makes (code - 8) · scale of a weight."""
+    rows, width = weight.shape
+    whole = torch.nn.functional.pad(weight, (0, -width % group)).view(rows, -1, group)
+    scale = _int4_scale(whole)
+    codes = (whole / scale).round_().clamp_(-8, 7).add_(8).to(torch.uint8)
+    return codes.view(rows, -1)[:, :width], scale.squeeze(-1)
+
+
+def _int8_channel(weight: Tensor) -> Tensor:
+    codes, scale = int8_codes(weight)
+    return codes.float().mul_(scale)
 
 
 def _int8_tensor(weight: Tensor) -> Tensor:
@@ -77,8 +92,12 @@ def _by_groups(weight: Tensor, group: int, alter: Callable[[Tensor], Tensor]) ->
     return torch.cat(parts, dim=1)
 
 
+def _int4_scale(groups: Tensor) -> Tensor:
+    return _scale(groups.abs().amax(dim=-1, keepdim=True), 7)
+
+
 def _int4_group(groups: Tensor) -> Tensor:
-    scale = _scale(groups.abs().amax(dim=-1, keepdim=True), 7)
+    scale = _int4_scale(groups)
     return (groups / scale).round_().clamp_(-8, 7).mul_(scale)
 
 

@@ -12,7 +12,7 @@ from reference_engine.errors import ModelFileError, ModelNotFoundError
 from reference_engine.jsonfile import read_json
 from reference_engine.model.config import ModelConfig, config_from_json
 from reference_engine.model.layout import HEAD, expected_tensors, transformers_name
-from reference_engine.weights.source import check_tensors, files_sha256
+from reference_engine.weights.source import Blocks, check_tensors, files_sha256
 
 _INDEX = "model.safetensors.index.json"
 _FLOATS = ("F64", "F32", "F16", "BF16")
@@ -51,6 +51,9 @@ class SafetensorsSource:
 
     def read(self, name: str, out: Tensor) -> None:
         out.copy_(self._holder[self._names[name]].get_tensor(self._names[name]))
+
+    def blocks(self, name: str) -> Blocks | None:  # noqa: ARG002
+        return None
 
     def rope_factors(self) -> Tensor | None:
         return None

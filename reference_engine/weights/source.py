@@ -5,14 +5,26 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from reference_engine.errors import ModelFileError
 from reference_engine.model.config import ModelConfig
 from reference_engine.model.layout import expected_tensors
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A tensor in the blocks of its file: their format's name, and their bytes, rows [out, blocks, bytes]."""
+
+    kind: str
+    rows: NDArray[np.uint8]
 
 
 class WeightSource(Protocol):
@@ -31,11 +43,24 @@ class WeightSource(Protocol):
         """Writes the tensor into `out` (float32, contiguous), its rotary rows in two halves per head."""
         ...
 
+    def blocks(self, name: str) -> Blocks | None:
+        """The tensor in its file's blocks, its rows in the order of `read`; None where it is not stored in blocks."""
+        ...
+
     def rope_factors(self) -> Tensor | None:
         """Divisors of the rotary frequencies that the file carries as a tensor, if it does."""
         ...
 
     def sha256(self) -> str: ...
+
+
+def check_finite(source: WeightSource, name: str, values: Tensor) -> None:
+    """Raises ModelFileError for a tensor with a value that is not a finite number."""
+    if not bool(torch.isfinite(values.sum())):
+        raise ModelFileError(
+            f"{source.path}: tensor {name!r} holds values that are not finite numbers.",
+            remedy="Fetch the file again and compare its sha256 with the publisher's.",
+        )
 
 
 def check_tensors(

@@ -9,15 +9,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from reference_engine.errors import ModelFileError
 from reference_engine.model.config import ModelConfig
-from reference_engine.model.decoder import LayerWeights, ModelWeights
 from reference_engine.model.layout import EMBEDDING, FINAL_NORM, HEAD, block_name, expected_tensors
 from reference_engine.model.rope import inverse_frequencies
+from reference_engine.model.tensors import LayerWeights, ModelWeights
 from reference_engine.profile import NumericsProfile
 from reference_engine.weights.arena import Arena
 from reference_engine.weights.quantize import alteration, as_bf16
-from reference_engine.weights.source import WeightSource
+from reference_engine.weights.source import WeightSource, check_finite
 
 _QKV = ("attn_q", "attn_k", "attn_v")
 _GATE_UP = ("ffn_gate", "ffn_up")
@@ -36,7 +35,7 @@ class WeightStore:
         self._kept = max(kept, 1)
 
     def weights(self, profile: NumericsProfile) -> ModelWeights:
-        if profile.weights == "as-stored":
+        if not profile.alters_weights:
             return self._stored
         recipe = (profile.weights, profile.group_size)
         known = self._altered.pop(recipe, None)
@@ -59,7 +58,7 @@ def read_weights(source: WeightSource) -> ModelWeights:
         joined = arena.take(sum(rows), *shapes[names[0]][1:])
         for name, part in zip(names, torch.split(joined, rows), strict=True):
             source.read(name, part)
-            _check_finite(source, name, part)
+            check_finite(source, name, part)
         return joined
 
     embedding = read(EMBEDDING)
@@ -70,14 +69,6 @@ def read_weights(source: WeightSource) -> ModelWeights:
         head=embedding if config.tied_head else read(HEAD),
         rope_frequencies=inverse_frequencies(config, source.rope_factors()),
     )
-
-
-def _check_finite(source: WeightSource, name: str, values: Tensor) -> None:
-    if not bool(torch.isfinite(values.sum())):
-        raise ModelFileError(
-            f"{source.path}: tensor {name!r} holds values that are not finite numbers.",
-            remedy="Fetch the file again and compare its sha256 with the publisher's.",
-        )
 
 
 def _read_layer(config: ModelConfig, layer: int, read: Callable[..., Tensor]) -> LayerWeights:

@@ -1,0 +1,57 @@
+"""The forward pass by the kernels in C++: the fast path, with the same bits on every processor that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference_engine.forward.batch import PAGE, Asked, Batch, ReadOut
+from reference_engine.model.config import ModelConfig
+from reference_engine.native.library import ACTIVATIONS, Kernels, padded
+from reference_engine.native.weights import NativeWeights
+from reference_engine.profile import NumericsProfile
+from reference_engine.sample import Draw
+
+_WIDEST_HEAD = 512
+
+
+def native_runs(config: ModelConfig, profile: NumericsProfile) -> bool:
+    """Whether the kernels know this profile and a model of this shape."""
+    known = profile.activations in ACTIVATIONS and profile.kv == profile_kv(profile)
+    return known and config.head_dim <= _WIDEST_HEAD and config.n_heads % config.n_kv_heads == 0
+
+
+def profile_kv(profile: NumericsProfile) -> str:
+    """Keys and values lie in pages as floats; those of a bf16 profile are rounded before."""
+    return "bf16" if profile.activations == "bf16" else "fp32"
+
+
+def native_page_bytes(config: ModelConfig) -> int:
+    """A page of PAGE tokens in all layers; heads are padded to whole lanes (attention.h)."""
+    return config.n_layers * config.n_kv_heads * 2 * padded(config.head_dim) * PAGE * 4
+
+
+class NativeForward:
+    """Implements Forward over `arena`, the bytes that the pages lie in."""
+
+    def __init__(self, kernels: Kernels, weights: NativeWeights, arena: NDArray[np.uint8]) -> None:
+        self._kernels = kernels
+        self._weights = weights
+        self._arena = arena
+
+    def hidden(self, batch: Batch) -> NDArray[np.float32]:
+        return self._kernels.hidden(self._weights.model, batch, self._arena)
+
+    def logits(self, hidden: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._kernels.logits(self._weights.model, hidden)
+
+    def read_out(self, hidden: NDArray[np.float32], asked: Asked) -> ReadOut:
+        return self._kernels.read_out(self._weights.model, hidden, asked)
+
+    def read_logits(self, logits: NDArray[np.float32], asked: Asked) -> ReadOut:
+        return self._kernels.read_logits(self._weights.model, logits, asked)
+
+    def sample(self, logits: NDArray[np.float32], draws: Sequence[Draw]) -> list[int]:
+        return self._kernels.sample(logits, draws)

@@ -1,0 +1,300 @@
+// The forward pass of a decoder over paged keys and values, run by all members of a team at once.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "attention.h"
+#include "matrix.h"
+#include "simd.h"
+#include "team.h"
+
+namespace engine {
+
+enum Activations : int32_t { FLOAT = 0, BFLOAT = 1, INT8_ROW = 2 };
+
+struct Layer {
+    const float* attention_norm;
+    Matrix qkv;
+    const float* q_norm;  // null where the family has none
+    const float* k_norm;
+    Matrix output;
+    const float* feed_norm;
+    Matrix gate_up;
+    Matrix down;
+    int32_t window;  // keys a query looks back at, itself included; 0 for all
+};
+
+struct Model {
+    int32_t hidden;
+    int32_t wide;
+    int32_t layer_count;
+    int32_t heads;
+    int32_t kv_heads;
+    int32_t head_width;
+    int32_t activations;
+    float epsilon;
+    const float* cosines;  // [position][head_width / 2]
+    const float* sines;
+    const Layer* layers;
+    const float* final_norm;
+    Matrix embedding;
+    Matrix head;
+};
+
+struct Rows {
+    int32_t count;
+    int32_t read_count;
+    int32_t table_width;
+    const int32_t* ids;
+    const int32_t* positions;
+    const int32_t* owners;
+    const int64_t* tables;  // [owner][page], byte offsets
+    const int32_t* read;
+};
+
+inline void round_row(float* x, size_t width) {
+    for (size_t i = 0; i < width; i += LANES) store(x + i, to_bfloat(load(x + i)));
+}
+
+// Buffers are padded to whole lanes and their padding stays zero, so that rows are worked on in whole lanes.
+inline void rms_norm(const float* x, const float* weight, size_t width, float epsilon, float* out) {
+    Lanes squares = zeros();
+    size_t i = 0;
+    for (; i + LANES <= width; i += LANES) {
+        const Lanes v = load(x + i);
+        squares = fma(v, v, squares);
+    }
+    float rest = 0.0f;
+    for (size_t j = i; j < width; j++) rest = std::fma(x[j], x[j], rest);
+    const float mean = (sum(squares) + rest) / static_cast<float>(width);
+    const float factor = 1.0f / std::sqrt(mean + epsilon);
+    for (size_t j = 0; j < width; j++) out[j] = x[j] * factor * weight[j];
+}
+
+inline void rotate(float* x, const float* cosine, const float* sine, int width) {
+    const int half = width / 2;
+    for (int i = 0; i < half; i++) {
+        const float a = x[i], b = x[i + half];
+        x[i] = a * cosine[i] + -b * sine[i];
+        x[i + half] = b * cosine[i] + a * sine[i];
+    }
+}
+
+inline void gated(const float* gate, const float* up, size_t width, bool bfloat, float* out) {
+    for (size_t i = 0; i < width; i += LANES) {
+        const Lanes g = load(gate + i);
+        Lanes silu = g / (all(1.0f) + exponential(maximum(zeros() - g, all(-88.0f))));
+        if (bfloat) silu = to_bfloat(silu);
+        Lanes product = silu * load(up + i);
+        store(out + i, bfloat ? to_bfloat(product) : product);
+    }
+}
+
+// One forward pass, run by every member of a team at once.
+class Pass {
+   public:
+    Pass(const Model& model, const Rows& rows, uint8_t* arena, float* out, int members)
+        : m_(model), rows_(rows), arena_(arena), out_(out), meeting_(members) {
+        const size_t n = rows.count;
+        heads_ = {m_.heads, m_.kv_heads, m_.head_width};
+        q_width_ = static_cast<size_t>(m_.heads) * m_.head_width;
+        kv_width_ = static_cast<size_t>(m_.kv_heads) * m_.head_width;
+        width_ = std::max({padded(m_.hidden), padded(m_.wide), padded(q_width_)});
+        joined_width_ = std::max(padded(q_width_ + 2 * kv_width_), padded(2 * static_cast<size_t>(m_.wide)));
+        x_.assign(n * padded(m_.hidden), 0.0f);
+        in_.assign(n * width_, 0.0f);
+        joined_.assign(n * joined_width_, 0.0f);
+        sums_.assign(n * padded(m_.hidden), 0.0f);
+        if (m_.activations == INT8_ROW) {
+            codes_.assign(n * width_, 0);
+            scales_.assign(n, 1.0f);
+        }
+        share_queries();
+    }
+
+    void run(int) {
+        std::vector<float> weights;
+        for (int row; (row = meeting_.take()) < rows_.count;) embed(row);
+        for (int layer = 0; layer < m_.layer_count; layer++) {
+            const Layer& l = m_.layers[layer];
+            each_row([&](int row) { normed(row, l.attention_norm); });
+            product(l.qkv, joined_.data(), joined_width_);
+            each_row([&](int row) { place(row, layer, l); });
+            meeting_.wait();
+            for (int task; (task = meeting_.take()) < static_cast<int>(tasks_.size());) mix(tasks_[task], layer, weights);
+            each_row([&](int row) { ready(row, q_width_); });
+            product(l.output, sums_.data(), padded(m_.hidden));
+            each_row([&](int row) {
+                add(row);
+                normed(row, l.feed_norm);
+            });
+            product(l.gate_up, joined_.data(), joined_width_);
+            each_row([&](int row) {
+                const float* gate = joined_.data() + row * joined_width_;
+                rounded(joined_.data() + row * joined_width_, 2 * static_cast<size_t>(m_.wide));
+                activate(row, gate);
+            });
+            product(l.down, sums_.data(), padded(m_.hidden));
+            each_row([&](int row) { add(row); });
+        }
+        meeting_.wait();
+        for (int i; (i = meeting_.take()) < rows_.read_count;) {
+            float* out = out_ + static_cast<size_t>(i) * m_.hidden;
+            const size_t step = padded(m_.hidden);
+            std::vector<float> state(step, 0.0f);
+            rms_norm(x_.data() + rows_.read[i] * step, m_.final_norm, m_.hidden, m_.epsilon, state.data());
+            rounded(state.data(), m_.hidden);
+            std::memcpy(out, state.data(), m_.hidden * sizeof(float));
+        }
+    }
+
+   private:
+    // Queries of neighbouring rows of a sequence, for one key-value head.
+    struct Task {
+        int row;
+        int count;
+        int head;
+        int group;  // which of the head's query heads come first
+        int width;  // how many of them
+    };
+
+    template <typename Work>
+    void each_row(const Work& work) {
+        meeting_.wait();
+        for (int row; (row = meeting_.take()) < rows_.count;) work(row);
+    }
+
+    void product(const Matrix& m, float* out, size_t step) {
+        meeting_.wait();
+        multiply(m, {in_.data(), codes_.data(), scales_.data(), width_, rows_.count}, out, step, meeting_);
+    }
+
+    bool bfloat() const { return m_.activations == BFLOAT; }
+
+    void rounded(float* x, size_t width) const {
+        if (bfloat()) round_row(x, padded(width));
+    }
+
+    void embed(int row) {
+        float* x = x_.data() + row * padded(m_.hidden);
+        for (int i = 0; i < m_.hidden; i++) x[i] = weight_at(m_.embedding, rows_.ids[row], i);
+    }
+
+    // What the next product takes: the row of in_, rounded or with its codes.
+    void ready(int row, size_t width) {
+        float* in = in_.data() + row * width_;
+        rounded(in, width);
+        if (m_.activations == INT8_ROW) scales_[row] = quantize(in, width, codes_.data() + row * width_);
+    }
+
+    void normed(int row, const float* weight) {
+        rms_norm(x_.data() + row * padded(m_.hidden), weight, m_.hidden, m_.epsilon, in_.data() + row * width_);
+        ready(row, m_.hidden);
+    }
+
+    void add(int row) {
+        float* x = x_.data() + row * padded(m_.hidden);
+        float* more = sums_.data() + row * padded(m_.hidden);
+        rounded(more, m_.hidden);
+        for (size_t i = 0; i < padded(m_.hidden); i += LANES) store(x + i, load(more + i) + load(x + i));
+        rounded(x, m_.hidden);
+    }
+
+    void activate(int row, const float* gate) {
+        float* in = in_.data() + row * width_;
+        const size_t wide = m_.wide;
+        if (wide % LANES == 0) {
+            gated(gate, gate + wide, wide, bfloat(), in);
+        } else {
+            std::vector<float> both(2 * padded(wide), 0.0f);
+            std::memcpy(both.data(), gate, wide * sizeof(float));
+            std::memcpy(both.data() + padded(wide), gate + wide, wide * sizeof(float));
+            gated(both.data(), both.data() + padded(wide), padded(wide), bfloat(), in);
+        }
+        if (m_.activations == INT8_ROW) scales_[row] = quantize(in, wide, codes_.data() + row * width_);
+    }
+
+    // Turns queries and keys, and puts keys and values into their page.
+    void place(int row, int layer, const Layer& l) {
+        float* q = joined_.data() + row * joined_width_;
+        rounded(q, q_width_ + 2 * kv_width_);
+        float* k = q + q_width_;
+        const float* v = k + kv_width_;
+        const int position = rows_.positions[row], width = m_.head_width;
+        const float* cosine = m_.cosines + static_cast<size_t>(position) * (width / 2);
+        const float* sine = m_.sines + static_cast<size_t>(position) * (width / 2);
+        for (int head = 0; head < m_.heads; head++) turned(q + head * width, l.q_norm, cosine, sine);
+        const int64_t page = rows_.tables[static_cast<size_t>(rows_.owners[row]) * rows_.table_width + position / PAGE];
+        for (int head = 0; head < m_.kv_heads; head++) {
+            turned(k + head * width, l.k_norm, cosine, sine);
+            write_token(key_page(arena_, page, layer, heads_, head), heads_, position % PAGE, k + head * width,
+                        v + head * width);
+        }
+    }
+
+    void turned(float* x, const float* norm, const float* cosine, const float* sine) const {
+        const int width = m_.head_width;
+        float head[512];
+        std::memcpy(head, x, width * sizeof(float));
+        if (norm != nullptr) {
+            rms_norm(x, norm, width, m_.epsilon, head);
+            bfloat_head(head);
+        }
+        rotate(head, cosine, sine, width);
+        bfloat_head(head);
+        std::memcpy(x, head, width * sizeof(float));
+    }
+
+    void bfloat_head(float* head) const {
+        if (!bfloat()) return;
+        std::memset(head + m_.head_width, 0, (padded(m_.head_width) - m_.head_width) * sizeof(float));
+        round_row(head, padded(m_.head_width));
+    }
+
+    void share_queries() {
+        const int group = m_.heads / m_.kv_heads;
+        const int width = std::min(group, QUERIES_AT_ONCE);
+        const int most = std::max(1, QUERIES_AT_ONCE / width);
+        for (int row = 0; row < rows_.count;) {
+            int count = 1;
+            while (count < most && row + count < rows_.count && rows_.owners[row + count] == rows_.owners[row]) count++;
+            for (int head = 0; head < m_.kv_heads; head++)
+                for (int first = 0; first < group; first += width)
+                    tasks_.push_back({row, count, head, first, std::min(width, group - first)});
+            row += count;
+        }
+    }
+
+    void mix(const Task& task, int layer, std::vector<float>& weights) {
+        const int group = m_.heads / m_.kv_heads, window = m_.layers[layer].window;
+        Queries some;
+        int n = 0;
+        for (int row = task.row; row < task.row + task.count; row++)
+            for (int g = 0; g < task.width; g++, n++) {
+                const size_t head = static_cast<size_t>(task.head) * group + task.group + g;
+                some.q[n] = joined_.data() + row * joined_width_ + head * m_.head_width;
+                some.out[n] = in_.data() + row * width_ + head * m_.head_width;
+                some.last[n] = rows_.positions[row];
+                some.first[n] = window > 0 ? std::max(0, rows_.positions[row] - window + 1) : 0;
+            }
+        const size_t room = static_cast<size_t>(some.last[n - 1] / PAGE + 1) * PAGE * n;
+        if (weights.size() < room) weights.resize(room);
+        const int64_t* table = rows_.tables + static_cast<size_t>(rows_.owners[task.row]) * rows_.table_width;
+        const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(m_.head_width)));
+        attend(n, some, arena_, table, layer, heads_, task.head, scale, weights.data());
+    }
+
+    const Model& m_;
+    const Rows& rows_;
+    uint8_t* arena_;
+    float* out_;
+    Meeting meeting_;
+    Heads heads_;
+    size_t q_width_, kv_width_, width_, joined_width_;
+    std::vector<float> x_, in_, joined_, sums_, scales_;
+    std::vector<int8_t> codes_;
+    std::vector<Task> tasks_;
+};
+
+}  // namespace engine
