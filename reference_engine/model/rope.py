@@ -37,8 +37,11 @@ def _llama3(frequencies: Tensor, scaling: RopeScaling) -> Tensor:
 
 
 def cos_sin(frequencies: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """[rows, head_dim] each, for positions [rows]; the two halves of a head share their angles."""
-    angles = positions.float().unsqueeze(-1) * frequencies
+    """[rows, head_dim] each, for positions [rows]; the two halves of a head share their angles.
+
+    In the format of the frequencies.
+    """
+    angles = positions.to(frequencies.dtype).unsqueeze(-1) * frequencies
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos(), angles.sin()
 

@@ -13,7 +13,8 @@ import torch
 
 from reference_engine import PROFILES, NumericsProfile, TokenDistribution
 from reference_engine.engine import Engine
-from reference_engine.model.decoder import rounded
+from reference_engine.ops.formats import rounded
+from reference_engine.profile import FURTHER_PROFILES
 
 TABLE_D = {
     "bf16": 0.045,
@@ -64,9 +65,25 @@ def test_a_profile_moves_first_tokens_as_far_as_table_d_says(
 
 
 def test_every_profile_of_the_table_is_registered_and_no_two_are_the_same_recipe() -> None:
+    every = PROFILES | FURTHER_PROFILES
+
     assert set(PROFILES) == {"fp32", *TABLE_D}
-    assert all(profile.name == name for name, profile in PROFILES.items())
-    assert len({profile.digest for profile in PROFILES.values()}) == len(PROFILES)
+    assert set(FURTHER_PROFILES) == {"w8a8", "fp32-kv-fp8", "fp32-kv-int8", "fp64"}
+    assert all(profile.name == name for name, profile in every.items())
+    assert len({profile.digest for profile in every.values()}) == len(every)
+    assert [profile.name for profile in every.values() if profile.oracle] == ["fp64"]
+
+
+def test_digests_stay_what_they_were_when_baselines_were_stored_under_them() -> None:
+    assert {name: profile.digest[:8] for name, profile in PROFILES.items()} == {
+        "fp32": "79dfaeda",
+        "bf16": "406c0321",
+        "w8-channel": "65d98659",
+        "w8-tensor": "2d8bc297",
+        "fp8-e4m3": "4fa257a4",
+        "nf4": "f45d2ee1",
+        "w4-g64": "ff2dafa1",
+    }
 
 
 def test_a_digest_covers_the_recipe_and_not_its_name() -> None:

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from reference_engine import PROFILES, NumericsProfile
-from reference_engine.model.decoder import ModelWeights
+from reference_engine.model.tensors import ModelWeights
 from reference_engine.weights.quantize import alteration
 from reference_engine.weights.safetensors import SafetensorsSource
 from reference_engine.weights.store import WeightStore, altered_weights, read_weights

@@ -1,0 +1,98 @@
+"""Which forward pass serves a profile here: the kernels where they run, stock torch everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference_engine.forward.batch import Forward
+from reference_engine.forward.native_forward import NativeForward, native_page_bytes, native_runs
+from reference_engine.forward.pages import page_bytes
+from reference_engine.forward.self_test import PAGES_NEEDED, first_difference
+from reference_engine.forward.torch_forward import TorchForward
+from reference_engine.interface import Exactness
+from reference_engine.kv.subpool import SubPool
+from reference_engine.native.build import KernelsUnavailableError
+from reference_engine.native.library import Kernels, fastest
+from reference_engine.native.weights import native_weights
+from reference_engine.profile import NumericsProfile
+from reference_engine.weights.source import WeightSource
+from reference_engine.weights.store import WeightStore
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A forward pass, and the bytes that its weights take."""
+
+    forward: Forward
+    weight_bytes: int
+
+
+class Choice:
+    """Not safe for several threads at once."""
+
+    def __init__(self, source: WeightSource, *, kept: int, threads: int | None) -> None:
+        self._source = source
+        self._kept = kept
+        self._store: WeightStore | None = None
+        self._kernels = _kernels(threads)
+
+    def runs_natively(self, profile: NumericsProfile) -> bool:
+        return self._kernels is not None and native_runs(self._source.config, profile)
+
+    def arithmetic(self, profile: NumericsProfile) -> str:
+        """What decides the order of operations, for the fingerprint."""
+        if self._kernels is not None and self.runs_natively(profile):
+            return self._kernels.path.stem
+        return "torch-pages-1"
+
+    def page_bytes(self, profile: NumericsProfile) -> int:
+        config = self._source.config
+        return native_page_bytes(config) if self.runs_natively(profile) else page_bytes(config, profile)
+
+    def load(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:
+        if self._kernels is not None and self.runs_natively(profile):
+            weights = native_weights(self._source, profile)
+            return Loaded(NativeForward(self._kernels, weights, arena), weights.nbytes)
+        if self._store is None:
+            self._store = WeightStore(self._source, kept=self._kept)
+        held = self._store.weights(profile)
+        return Loaded(TorchForward(self._source.config, held, profile, arena), held.nbytes)
+
+    def close(self) -> None:
+        if self._kernels is not None:
+            self._kernels.close()
+
+
+def tested(
+    forward: Forward,
+    profile: NumericsProfile,
+    pool: SubPool,
+    vocab_size: int,
+    alone: Callable[[Callable[[], str | None]], str | None],
+) -> tuple[Exactness, str | None]:
+    """What the numbers are on this machine, and what speaks against `bitwise`; `alone` runs forward passes."""
+    if profile.oracle:
+        return "oracle", None
+    pages = pool.allocate(PAGES_NEEDED)
+    if pages is None:
+        return "approx", f"The self-test needs {PAGES_NEEDED} pages of memory, and fewer are free."
+    try:
+        difference = alone(lambda: first_difference(forward, np.array(pages, dtype=np.int64), vocab_size))
+    finally:
+        for page in pages:
+            pool.release(page)
+    return ("bitwise", None) if difference is None else ("approx", difference)
+
+
+def _kernels(threads: int | None) -> Kernels | None:
+    isa = fastest()
+    if isa is None:
+        return None
+    try:
+        return Kernels(isa, threads)
+    except KernelsUnavailableError:
+        return None
