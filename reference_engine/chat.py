@@ -1,106 +1,20 @@
-"""Chat templates: a conversation turned into the model's text by the template that the model file carries.
-
-The environment is the one transformers renders with, in Jinja's sandbox. Templates come from model files and requests,
-so what they can spend is bounded too: loop lengths, repetition, and the length of the text.
-"""
+"""Chat templates: a conversation turned into the model's text by the template that the model file carries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, NoReturn
-
-import jinja2
-from jinja2.ext import Extension
-from jinja2.nodes import CallBlock, Node
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import Any
 
 from reference_engine.errors import EngineRequestError
-from reference_engine.interface import Message, Tool
+from reference_engine.interface import Message, Tool, ToolsRendered
+from reference_engine.template import TEMPLATE_REMEDY, render_template, template_facts
+from reference_engine.tool_calls.hermes_block import hermes_block, in_hermes_form
 
 PINNED_DATE = datetime(2024, 7, 26)  # noqa: DTZ001  the date Llama 3's own template falls back to
-_MAX_CHARACTERS = 4_000_000
-_MAX_RANGE_STEPS = 1_000_000
-_REMEDY = "Correct the chat template or the messages."
-
-
-class _Generation(Extension):
-    """`{% generation %}…{% endgeneration %}`, which marks the model's own words; rendering just shows them."""
-
-    tags = {"generation"}  # noqa: RUF012
-
-    def parse(self, parser: Parser) -> Node:
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return CallBlock(self.call_method("_shown"), [], [], body).set_lineno(line)
-
-    def _shown(self, caller: Callable[[], str]) -> str:
-        return caller()
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """Refuses products and powers that would make a template's text or number grow without bound."""
-
-    intercepted_binops = frozenset(("*", "**"))
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**":
-            raise jinja2.exceptions.SecurityError("powers are not allowed in a chat template")
-        for sequence, count in ((left, right), (right, left)):
-            repeats = isinstance(sequence, (str, list, tuple)) and isinstance(count, int)
-            if repeats and len(sequence) * count > _MAX_CHARACTERS:
-                raise jinja2.exceptions.SecurityError(f"a repetition of more than {_MAX_CHARACTERS} items")
-        return super().call_binop(context, operator, left, right)
-
-
-def _refuse(message: str) -> NoReturn:
-    raise jinja2.exceptions.TemplateError(message)
-
-
-class _RangeBudget:
-    """`range` for one rendering: all its loops together may take so many steps, however they are nested."""
-
-    def __init__(self, steps: int) -> None:
-        self._left = steps
-
-    def range(self, *bounds: int) -> range:
-        steps = range(*bounds)
-        self._left -= len(steps)
-        if self._left < 0:
-            raise jinja2.exceptions.SecurityError(f"loops of more than {_MAX_RANGE_STEPS} steps")
-        return steps
-
-
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
-@lru_cache(maxsize=1)
-def _environment() -> _Environment:
-    environment = _Environment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals["raise_exception"] = _refuse
-    return environment
-
-
-@lru_cache(maxsize=32)
-def _compiled(source: str) -> jinja2.Template:
-    try:
-        return _environment().from_string(source)
-    except jinja2.TemplateError as error:
-        raise EngineRequestError(f"The chat template does not compile: {error}.", remedy=_REMEDY) from error
+_MARK = "\ue000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,69 +36,124 @@ class ChatTemplate:
         chat_template: str | None = None,
         add_generation_prompt: bool = True,
     ) -> str:
-        """The conversation's text. Raises EngineRequestError for a bad template and for messages it refuses."""
+        """The conversation's text. Raises EngineRequestError for a bad template and for messages it refuses.
+
+        A template that knows no tools is given them, their calls and their results in Hermes' form.
+        """
+        source = self._source(chat_template)
+        if not messages:
+            raise EngineRequestError("There are no messages to render.", remedy="Give at least one message.")
+        told = self._told(source, [_plain(message) for message in messages], tools)
+        return self._rendered(source, told, tools, add_generation_prompt=add_generation_prompt)
+
+    def tools_rendered(self, tools: Sequence[Tool] | None, *, chat_template: str | None = None) -> ToolsRendered:
+        """Who tells the model of `tools` when they are rendered."""
+        if not tools:
+            return "none"
+        return "template" if template_facts(self._source(chat_template)).reads_tools else "hermes"
+
+    def default_system_prompt(self, *, chat_template: str | None = None) -> str | None:
+        """What the template says in the system's place when no system message is given; None where it says nothing."""
+        try:
+            source = self._source(chat_template)
+            given = self._rendered(source, _conversation(system=f"{_MARK}system{_MARK}"))
+            bare = self._rendered(source, _conversation())
+        except EngineRequestError:
+            return None
+        before, found, after = given.partition(f"{_MARK}system{_MARK}")
+        if not found or not bare.startswith(before) or not bare.endswith(after):
+            return None
+        return bare[len(before) : len(bare) - len(after)] or None
+
+    def _source(self, chat_template: str | None) -> str:
         source = self.source if chat_template is None else chat_template
         if source is None:
             raise EngineRequestError(
                 "The model file has no chat template.", remedy="Give one with the request, or use a chat model."
             )
-        if not messages:
-            raise EngineRequestError("There are no messages to render.", remedy="Give at least one message.")
+        return source
+
+    def _told(
+        self, source: str, messages: list[dict[str, Any]], tools: Sequence[Tool] | None
+    ) -> Sequence[Mapping[str, Any]]:
+        facts = template_facts(source)
+        if facts.reads_tools or (facts.reads_calls and not tools):
+            return [_with_parsed_calls(message) for message in messages]
+        told = in_hermes_form(messages)
+        return self._with_block(source, told, hermes_block(tools)) if tools else told
+
+    def _with_block(self, source: str, messages: list[dict[str, Any]], block: str) -> list[dict[str, Any]]:
+        """The block ends the system message; it begins the first other one where the template shows no system's."""
+        if not self._shows_system(source):
+            first = next((at for at, message in enumerate(messages) if message["role"] == "user"), 0)
+            return [*messages[:first], _begun_by(block, messages[first]), *messages[first + 1 :]]
+        if messages[0]["role"] != "system":
+            default = self.default_system_prompt(chat_template=source) or ""
+            messages = [{"role": "system", "content": default}, *messages]
+        return [_ended_by(block, messages[0]), *messages[1:]]
+
+    def _shows_system(self, source: str) -> bool:
+        try:
+            return _MARK in self._rendered(source, _conversation(system=_MARK))
+        except EngineRequestError:
+            return False
+
+    def _rendered(
+        self,
+        source: str,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Tool] | None = None,
+        *,
+        add_generation_prompt: bool = True,
+    ) -> str:
         variables: dict[str, Any] = {
             **self.special_tokens,
-            "messages": [_plain(message) for message in messages],
+            "messages": messages,
             "tools": list(tools) if tools else None,
             "documents": None,
             "add_generation_prompt": add_generation_prompt,
             "strftime_now": self.today.strftime,
-            "range": _RangeBudget(_MAX_RANGE_STEPS).range,
         }
-        template = _compiled(source)
-        try:
-            return _joined(template.generate(variables))
-        except jinja2.TemplateError as error:
-            raise EngineRequestError(f"The chat template refused: {error}.", remedy=_REMEDY) from error
-        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise EngineRequestError(f"The chat template failed: {error}.", remedy=_REMEDY) from error
-
-    def default_system_prompt(self) -> str | None:
-        """What the template says in the system's place when no system message is given; None where it says nothing."""
-        user, system = "\ue000user\ue000", "\ue000system\ue000"
-        question = {"role": "user", "content": user}
-        try:
-            given = self.render([{"role": "system", "content": system}, question])
-            bare = self.render([question])
-        except EngineRequestError:
-            return None
-        before, found, after = given.partition(system)
-        if not found or not bare.startswith(before) or not bare.endswith(after):
-            return None
-        return bare[len(before) : len(bare) - len(after)] or None
+        return render_template(source, variables)
 
 
-def _joined(pieces: Iterable[str]) -> str:
-    text, length = [], 0
-    for piece in pieces:
-        length += len(piece)
-        if length > _MAX_CHARACTERS:
-            _refuse(f"the text is longer than {_MAX_CHARACTERS} characters")
-        text.append(piece)
-    return "".join(text)
+def _begun_by(block: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    return {**message, "content": _paragraphs(block, message.get("content"))}
+
+
+def _ended_by(block: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    return {**message, "content": _paragraphs(message.get("content"), block)}
+
+
+def _paragraphs(*parts: Any) -> str:
+    return "\n\n".join(str(part) for part in parts if part)
+
+
+def _conversation(*, system: str | None = None) -> list[dict[str, Any]]:
+    """The shortest one there is, to see what a template makes of it."""
+    question = {"role": "user", "content": "user"}
+    return [question] if system is None else [{"role": "system", "content": system}, question]
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    """The message as templates expect it: content parts joined to text, tool-call arguments as objects.
+    """The message as templates expect it, content parts joined to text.
 
     Keys without a value are left out: clients send `content: null`, and templates ask whether a key is there.
     """
     plain = {key: value for key, value in message.items() if value is not None}
     if "role" not in plain:
-        raise EngineRequestError("A message has no 'role'.", remedy=_REMEDY)
+        raise EngineRequestError("A message has no 'role'.", remedy=TEMPLATE_REMEDY)
     if isinstance(plain.get("content"), (list, tuple)):
         plain["content"] = "".join(_text_of(part) for part in plain["content"])
-    if plain.get("tool_calls"):
-        plain["tool_calls"] = [_with_parsed_arguments(call) for call in plain["tool_calls"]]
+    if not isinstance(plain.get("tool_calls", []), (list, tuple)):
+        raise EngineRequestError("The tool_calls of a message are no list.", remedy=TEMPLATE_REMEDY)
     return plain
+
+
+def _with_parsed_calls(message: dict[str, Any]) -> dict[str, Any]:
+    if not message.get("tool_calls"):
+        return message
+    return message | {"tool_calls": [_with_parsed_arguments(call) for call in message["tool_calls"]]}
 
 
 def _text_of(part: Any) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 Exactness = Literal["oracle", "bitwise", "approx"]
+ToolsRendered = Literal["none", "template", "hermes"]
 Message = Mapping[str, Any]
 Tool = Mapping[str, Any]
 
@@ -74,10 +75,15 @@ class GeneratedToken:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A conversation as the model reads it: the template's text and its token ids."""
+    """A conversation as the model reads it: the template's text and its token ids.
+
+    `tools_rendered` says who told the model of the tools: nobody, for want of tools; its template; or, where that knows
+    no tools, a block of text in Hermes' form.
+    """
 
     text: str
     ids: tuple[int, ...]
+    tools_rendered: ToolsRendered = "none"
 
 
 @dataclass(frozen=True, slots=True)

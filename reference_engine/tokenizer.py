@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from reference_engine.chat import ChatTemplate
 from reference_engine.errors import EngineRequestError
 from reference_engine.interface import Message, Rendered, Tool
+from reference_engine.tool_calls.family import Family, family_of
 
 Spelling = Literal["byte-level", "sentencepiece", "plain"]
 
@@ -77,7 +78,13 @@ class ModelTokenizer:
         text = self.template.render(
             messages, tools, chat_template=chat_template, add_generation_prompt=add_generation_prompt
         )
-        return Rendered(text, tuple(self.tokenize(text)))
+        told = self.template.tools_rendered(tools, chat_template=chat_template)
+        return Rendered(text, tuple(self.tokenize(text)), told)
+
+    def call_family(self, chat_template: str | None = None) -> Family:
+        """How the model writes its calls of tools under its own template, or under one given with a request."""
+        template = self.template.source if chat_template is None else chat_template
+        return family_of(template, frozenset(self.facts.special.values()))
 
     def shown_bytes(self, token_id: int) -> bytes:
         """What a token adds to an answer: nothing for control tokens."""

@@ -86,11 +86,11 @@ def params_document(params: SamplingParams) -> Document:
 
 
 def rendered_document(rendered: Rendered) -> Document:
-    return {"text": rendered.text, "ids": rendered.ids}
+    return {"text": rendered.text, "ids": rendered.ids, "tools_rendered": rendered.tools_rendered}
 
 
 def read_rendered(document: Document) -> Rendered:
-    return Rendered(document["text"], tuple(document["ids"]))
+    return Rendered(document["text"], tuple(document["ids"]), document["tools_rendered"])
 
 
 def description_document(description: Description) -> Document:

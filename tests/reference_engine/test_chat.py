@@ -69,15 +69,18 @@ def template(source: str | None = CHATML, **special: str) -> ChatTemplate:
     return ChatTemplate(source, special)
 
 
-@pytest.mark.parametrize("source", [CHATML, TOOLS_TEMPLATE])
-@pytest.mark.parametrize("tools", [None, TOOLS])
+@pytest.mark.parametrize(
+    ("source", "tools"),
+    [(CHATML, None), (TOOLS_TEMPLATE, None), (TOOLS_TEMPLATE, TOOLS)],
+    ids=["plain", "none", "tools"],
+)
 @pytest.mark.parametrize("prompting", [True, False])
 @pytest.mark.parametrize("messages", [TALK[:1] + TALK[2:3], TALK[2:3], TALK])
 def test_a_conversation_is_rendered_as_transformers_does(
     source: str, tools: list[dict[str, object]] | None, prompting: bool, messages: list[dict[str, object]]
 ) -> None:
     if source is CHATML:
-        messages = [message for message in messages if "content" in message]
+        messages = [message for message in messages if message["role"] not in ("assistant", "tool")]
     schemas: list[Any] | None = tools
     rendered: Any = render_jinja_template(
         [messages], schemas, chat_template=source, add_generation_prompt=prompting, bos_token="<s>"
@@ -178,6 +181,7 @@ def test_a_template_that_never_ends_is_stopped(source: str) -> None:
     ("source", "messages", "named"),
     [
         ("{% if %}", [{"role": "user", "content": "x"}], "does not compile"),
+        ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", [{"role": "user", "content": "x"}], "does not compile"),
         ("{{ raise_exception('roles must alternate') }}", [{"role": "user", "content": "x"}], "roles must alternate"),
         ("{{ messages[0].content + 1 }}", [{"role": "user", "content": "x"}], "failed"),
         ("{{ messages[0]['content'] + 'x' }}", [{"role": "user", "content": None}], "content"),
@@ -186,6 +190,8 @@ def test_a_template_that_never_ends_is_stopped(source: str) -> None:
         (CHATML, [{"content": "x"}], "no 'role'"),
         (CHATML, [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], "'image_url'"),
         (CHATML, [{"role": "user", "content": [3]}], "'int'"),
+        (CHATML, [{"role": "assistant", "tool_calls": 3}], "no list"),
+        (TOOLS_TEMPLATE, [{"role": "assistant", "tool_calls": {"function": {}}}], "no list"),
         (None, [{"role": "user", "content": "x"}], "no chat template"),
     ],
 )

@@ -60,6 +60,7 @@ QUESTIONS: dict[str, Callable[[ReferenceBackend], object]] = {
         chat_template="{{ tools | tojson }}{{ messages[0].content }}",
         add_generation_prompt=False,
     ),
+    "render tools in Hermes' form": lambda engine: engine.render(CHAT, [{"type": "function", "function": {}}]),
     "score": lambda engine: engine.score(PROMPT, token_ids=[3, 200]),
     "score in part": lambda engine: engine.score(PROMPT, start=3, top_k=VOCABULARY, profile="nf4"),
     "next tokens": lambda engine: engine.next_tokens([PROMPT, OTHER, PROMPT[:2]], token_ids=[[1], [2, 3], []]),

@@ -133,6 +133,44 @@ def test_a_folder_its_tokenizer_json_and_its_gguf_file_agree(tmp_path: Path, tin
     assert rendered.ids == tuple(folder.tokenize(rendered.text))
 
 
+TOOL = {"type": "function", "function": {"name": "f"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "tools", "told", "family"),
+    [
+        (None, None, "none", "hermes"),
+        (None, [TOOL], "hermes", "hermes"),
+        ("{{ tools }}[TOOL_CALLS]", [TOOL], "template", "mistral"),
+        ("{{ tools }}[TOOL_CALLS]", None, "none", "mistral"),
+    ],
+)
+def test_rendering_says_who_told_of_the_tools(
+    tiny_llama: TinyModel, given: str | None, tools: list[dict[str, object]] | None, told: str, family: str
+) -> None:
+    loaded = load_tokenizer(tiny_llama.folder)
+    assert isinstance(loaded, ModelTokenizer)
+
+    rendered = loaded.render([{"role": "user", "content": "x"}], tools, chat_template=given)
+
+    assert rendered.tools_rendered == told
+    assert ("<tools>" in rendered.text) is (told == "hermes")
+    assert loaded.call_family(given) == family
+
+
+@pytest.mark.model
+def test_the_bundled_model_is_told_of_tools_after_its_own_system_prompt(bundled: ModelTokenizer) -> None:
+    question = [{"role": "user", "content": "x"}]
+    system = bundled.template.default_system_prompt()
+
+    rendered = bundled.render(question, [TOOL])
+
+    assert rendered.tools_rendered == "hermes"
+    assert rendered.text.startswith(f"<|im_start|>system\n{system}\n\n")
+    assert rendered.text.endswith(bundled.render(question).text.split("<|im_end|>\n", 1)[1])
+    assert bundled.call_family() == "hermes"
+
+
 def test_reading_a_tokenizer_reads_no_weights(tmp_path: Path, tiny_llama: TinyModel) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((tiny_llama.folder / name).read_bytes())

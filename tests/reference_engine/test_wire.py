@@ -8,7 +8,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_engine import GeneratedToken, Scored, TokenDistribution, wire
+from reference_engine import GeneratedToken, Rendered, Scored, TokenDistribution, wire
 
 NUMBERS = st.floats(allow_nan=False, width=64)
 PAIRS = st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=3).map(tuple)
@@ -48,6 +48,15 @@ def test_scores_arrive_equal(positions: list[TokenDistribution]) -> None:
 )
 def test_generated_tokens_arrive_equal(token: GeneratedToken) -> None:
     assert wire.read_generated(over_the_wire(wire.generated_document(token))) == token
+
+
+@given(
+    st.builds(
+        Rendered, st.text(), st.lists(st.integers(0, 9)).map(tuple), st.sampled_from(["none", "template", "hermes"])
+    )
+)
+def test_a_rendered_conversation_arrives_equal(rendered: Rendered) -> None:
+    assert wire.read_rendered(over_the_wire(wire.rendered_document(rendered))) == rendered
 
 
 @given(st.dictionaries(st.integers(0, 9), st.binary(max_size=8)))
