@@ -30,6 +30,7 @@ from reference_engine.interface import (
     TokenizerBackend,
     Tool,
 )
+from reference_engine.options import EngineOptions
 from reference_engine.profile import PROFILES, NumericsProfile
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "CodedError",
     "Description",
     "EngineError",
+    "EngineOptions",
     "EngineRequestError",
     "Exactness",
     "GeneratedToken",
@@ -64,18 +66,21 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def load_engine(
-    path: str | Path, *, profile: str = "fp32", kept_profiles: int = 2, today: datetime | None = None
+    path: str | Path,
+    *,
+    profile: str = "fp32",
+    options: EngineOptions | None = None,
+    today: datetime | None = None,
 ) -> Engine:
     """The model in a GGUF file or a safetensors folder, with `profile` ready to use.
 
-    `kept_profiles` altered copies of the weights stay in memory besides the stored ones. `today` is the date that chat
-    templates see (default: a fixed one). Raises ModelNotFoundError or ModelFileError naming the file and the remedy,
-    EngineRequestError for an unknown profile.
+    `today` is the date that chat templates see (default: a fixed one). Raises ModelNotFoundError or ModelFileError
+    naming the file and the remedy, EngineRequestError for an unknown profile or options that cannot be.
     """
     from reference_engine.chat import PINNED_DATE
     from reference_engine.engine import open_engine
 
-    return open_engine(Path(path), profile=profile, kept_profiles=kept_profiles, today=today or PINNED_DATE)
+    return open_engine(Path(path), profile=profile, options=options or EngineOptions(), today=today or PINNED_DATE)
 
 
 def load_tokenizer(path: str | Path, *, today: datetime | None = None) -> TokenizerBackend:

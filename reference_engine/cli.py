@@ -20,6 +20,7 @@ from rich.text import Text
 from reference_engine import bundle
 from reference_engine.errors import CodedError, EngineRequestError
 from reference_engine.fetch import fetch
+from reference_engine.options import Draft, EngineOptions
 from reference_engine.profile import profile_named
 
 _PIPED_WIDTH = 10_000
@@ -51,6 +52,12 @@ def serve(
         Path | None, typer.Option(help="File with a Jinja chat template to use instead of the model's own.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of requests that bring none.")] = None,
+    kv_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Memory for keys and values. Default: one whole context, 512 MiB at least."),
+    ] = None,
+    token_budget: Annotated[int, typer.Option(min=1, help="Tokens that run in one pass.")] = 512,
+    draft: Annotated[Draft, typer.Option(help="What proposes tokens ahead; it changes no answer.")] = "none",
 ) -> None:
     """Serve a model over an OpenAI-compatible HTTP API until SIGTERM or Ctrl-C."""
     _on_stop_signals(_leave_at_once)
@@ -66,7 +73,8 @@ def serve(
         from reference_engine import load_engine
         from reference_engine.server import ServerSettings, create_app
 
-        engine = load_engine(weights, profile=profile, kept_profiles=1)
+        options = EngineOptions(kept_profiles=1, kv_bytes=kv_bytes, token_budget=token_budget, draft=draft)
+        engine = load_engine(weights, profile=profile, options=options)
         settings = ServerSettings(
             profile=profile,
             served_name=served_name,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import secrets
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
-from reference_engine.answer import AnswerText
 from reference_engine.checks import check_sampling, check_start, check_top_k, checked_ids, known_ids
-from reference_engine.distribution import Wanted, distributions, log_normaliser, top_tokens
-from reference_engine.errors import EngineError, EngineRequestError, ModelFileError, ModelNotFoundError
+from reference_engine.errors import EngineRequestError, ModelFileError, ModelNotFoundError
+from reference_engine.families import shared_beginnings
+from reference_engine.forward.batch import ReadOut
+from reference_engine.forward.choice import Choice, Loaded, tested
 from reference_engine.identity import described, fingerprint
 from reference_engine.interface import (
     Description,
@@ -27,35 +30,58 @@ from reference_engine.interface import (
     TokenDistribution,
     Tool,
 )
-from reference_engine.kv import KVCache
-from reference_engine.model.decoder import Decoder
-from reference_engine.prefill import LastPrompt, extend, last_hidden
-from reference_engine.profile import profile_named
-from reference_engine.sample import sample
+from reference_engine.jobs import GenerateJob, ScoreJob, top_of
+from reference_engine.kv.arena import Arena
+from reference_engine.kv.radix import RadixTree
+from reference_engine.kv.records import RecordCells
+from reference_engine.kv.subpool import SubPool
+from reference_engine.lane import Lane
+from reference_engine.loop import Loop, Step
+from reference_engine.options import EngineOptions
+from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
+from reference_engine.runner import Runner
+from reference_engine.sched.request import Request, pages_for
+from reference_engine.sched.scheduler import Limits, Scheduler
+from reference_engine.sched.tree_memory import TreeMemory
+from reference_engine.spec import ngram_drafts
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import tokenizer_from_folder, tokenizer_from_gguf
 from reference_engine.weights.gguf import open_gguf
 from reference_engine.weights.gguf_source import GGUFSource
 from reference_engine.weights.safetensors import SafetensorsSource
 from reference_engine.weights.source import WeightSource
-from reference_engine.weights.store import WeightStore
 
-EXACTNESS: Exactness = "approx"
-"""Rows agree bitwise over batches and chunks on some processors only: 2e-5 nat apart is the most seen."""
+_RECORDED_TOP_K = 20
+_LEAST_KV_BYTES = 1 << 29
 
-_HEAD_ROWS = 64
+
+@dataclass(slots=True)
+class _Use:
+    """A lane, and how many callers wait for it."""
+
+    lane: Lane
+    users: int = 0
 
 
 class Engine:
-    """Implements ReferenceBackend. Safe for several threads: one forward pass runs at a time."""
+    """Implements ReferenceBackend. Safe for several threads; requests under the same profile run in one batch."""
 
-    def __init__(self, source: WeightSource, tokenizer: ModelTokenizer, *, kept_profiles: int) -> None:
+    def __init__(self, source: WeightSource, tokenizer: ModelTokenizer, options: EngineOptions) -> None:
         self._source = source
         self._config = source.config
         self._tokenizer = tokenizer
-        self._store: WeightStore | None = WeightStore(source, kept=kept_profiles)
+        self._options = options
+        self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
+        sizes = [self._choice.page_bytes(profile) for profile in (PROFILES | FURTHER_PROFILES).values()]
+        kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, sizes)
+        self._arena = Arena(kv_bytes, max(sizes))
+        self._records = RecordCells(self._arena, _RECORDED_TOP_K)
+        self._pools: dict[int, SubPool] = {}
+        self._first_tree: RadixTree | None = None
+        self._loop = Loop()
+        self._uses: OrderedDict[str, _Use] = OrderedDict()
         self._lock = threading.RLock()
-        self._last = LastPrompt()
+        self._ids = itertools.count()
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> list[int]:
         return self._tokenizer.tokenize(text, parse_special=parse_special)
@@ -76,12 +102,17 @@ class Engine:
         )
 
     def describe(self) -> Description:
-        return described(self._source, self._tokenizer, EXACTNESS)
+        return described(self._source, self._tokenizer)
 
     def fingerprint(self, profile: str) -> str:
-        return fingerprint(self._source, self._tokenizer, profile_named(profile))
+        known = profile_named(profile)
+        return fingerprint(self._source, self._tokenizer, known, self._choice.arithmetic(known))
 
-    @torch.inference_mode()
+    def exactness(self, profile: str) -> tuple[Exactness, str | None]:
+        """What the numbers of a profile are on this machine, and what speaks against `bitwise`."""
+        with self._lane(profile) as lane:
+            return lane.exactness, lane.remark
+
     def score(
         self,
         ids: Sequence[int],
@@ -101,16 +132,15 @@ class Engine:
         check_start(start, len(prompt))
         check_top_k(top_k, vocabulary)
         positions = [_unconditional(prompt[0])] if start == 0 else []
-        with self._lock:
-            decoder = self._decoder(profile)
-            cache = KVCache(self._config, 1, len(prompt))
-            for hidden, places in extend(decoder, cache, [prompt], 0):
-                wanted = [Wanted(at + 1, prompt[at + 1] if at + 1 < len(prompt) else None, chosen) for _, at in places]
-                rows = [row for row, want in enumerate(wanted) if want.index >= start]
-                positions += _read_out(decoder, hidden[rows], [wanted[row] for row in rows], top_k)
-        return Scored(tuple(prompt), tuple(positions), profile, self.fingerprint(profile), EXACTNESS)
+        first = max(start, 1)
+        with self._lane(profile) as lane:
+            job = self._score_job(prompt, first, top_k, chosen)
+            read = self._results(lane, [job])[0]
+            exactness = lane.exactness
+        own = [*prompt[first:], None]
+        positions += [_distribution(read, line, first + line, own[line], chosen) for line in range(len(own))]
+        return Scored(tuple(prompt), tuple(positions), profile, self.fingerprint(profile), exactness)
 
-    @torch.inference_mode()
     def next_tokens(
         self,
         prompts: Sequence[Sequence[int]],
@@ -131,103 +161,164 @@ class Engine:
         profile_named(profile)
         if not checked:
             return []
-        wanted = [Wanted(len(ids), None, ids_wanted) for ids, ids_wanted in zip(checked, chosen, strict=True)]
-        with self._lock:
-            decoder = self._decoder(profile)
-            return _read_out(decoder, last_hidden(decoder, checked), wanted, top_k)
+        with self._lane(profile) as lane:
+            beginnings = shared_beginnings(checked)
+            self._results(lane, [self._score_job(ids, len(ids), 0, ()) for ids in beginnings])
+            pairs = zip(checked, chosen, strict=True)
+            found = self._results(lane, [self._score_job(ids, len(ids), top_k, own) for ids, own in pairs])
+        return [
+            _distribution(read, 0, len(ids), None, own) for read, ids, own in zip(found, checked, chosen, strict=True)
+        ]
 
     def generate(
         self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
     ) -> Iterator[GeneratedToken]:
-        """Tokens one by one, each computed when it is asked for. A wrong request raises EngineRequestError at once."""
+        """Tokens one by one, made in the batch whether or not they are taken; closing the iterator ends them. A wrong
+        request raises EngineRequestError at once."""
         prompt = checked_ids(ids, self._config.vocab_size, self._config.context_length - 1)
         check_sampling(params, self._config.vocab_size)
-        with self._lock:
-            decoder = self._decoder(profile)
-        return self._generate(prompt, params, decoder)
-
-    def _generate(self, prompt: list[int], params: SamplingParams, decoder: Decoder) -> Iterator[GeneratedToken]:
-        seed = secrets.randbits(64) if params.seed is None else params.seed
-        last_position = min(len(prompt) + params.max_tokens, self._config.context_length) - 1
-        cache = KVCache(self._config, 1, last_position)
-        answer = AnswerText(params.stop)
-        logits = self._prompt_logits(decoder, cache, prompt)
-        for position in range(len(prompt), last_position + 1):
-            token_id, logprob, top = _pick(logits, params, seed, position)
-            if token_id in self._tokenizer.facts.stops and not params.ignore_eos:
-                yield GeneratedToken(token_id, answer.finish(), logprob, top, "stop")
-                return
-            text = answer.feed(self._tokenizer.shown_bytes(token_id))
-            if position == last_position:
-                text += answer.finish()
-            if answer.stopped or position == last_position:
-                yield GeneratedToken(token_id, text, logprob, top, "stop" if answer.stopped else "length")
-                return
-            yield GeneratedToken(token_id, text, logprob, top)
-            logits = self._next_logits(decoder, cache, [token_id], position)
-
-    @torch.inference_mode()
-    def _prompt_logits(self, decoder: Decoder, cache: KVCache, prompt: list[int]) -> Tensor:
-        """[1, vocabulary] after a whole prompt."""
-        with self._lock:
-            known = self._last.fill(cache, prompt, decoder.profile.name)
-            logits = self._next_logits(decoder, cache, prompt[known:], known)
-            self._last.remember(cache, prompt, decoder.profile.name)
-        return logits
-
-    @torch.inference_mode()
-    def _next_logits(self, decoder: Decoder, cache: KVCache, ids: list[int], start: int) -> Tensor:
-        """[1, vocabulary] after `ids`, which stand at position `start`."""
-        with self._lock:
-            for hidden, _ in extend(decoder, cache, [ids], start):
-                last = hidden[-1:]
-            return decoder.logits(last)
+        profile_named(profile)
+        most = min(params.max_tokens, self._config.context_length - len(prompt))
+        job = GenerateJob(
+            request=Request(self._new_id(), prompt, max_tokens=most),
+            params=params,
+            seed=secrets.randbits(64) if params.seed is None else params.seed,
+            stops=self._tokenizer.facts.stops,
+            shown_bytes=self._tokenizer.shown_bytes,
+        )
+        return self._generated(job, profile)
 
     def close(self) -> None:
         """Lets the weights go. Every later request for numbers raises EngineError."""
+        self._loop.close()
         with self._lock:
-            self._store = None
-            self._last = LastPrompt()
+            self._uses.clear()
+            self._choice.close()
 
     def prepare(self, profile: str) -> None:
         """Builds the weights of `profile` now rather than with the first request."""
-        with self._lock:
-            self._decoder(profile)
+        with self._lane(profile):
+            pass
 
-    def _decoder(self, profile: str) -> Decoder:
+    def lanes(self) -> list[Lane]:
+        """One for each profile in memory."""
+        with self._lock:
+            return [use.lane for use in self._uses.values()]
+
+    def trace(self) -> list[Step]:
+        """The last passes, the oldest first."""
+        return self._loop.trace
+
+    def _generated(self, job: GenerateJob, profile: str) -> Iterator[GeneratedToken]:
+        with self._lane(profile) as lane:
+            self._loop.submit(lane, job)
+            try:
+                while True:
+                    token = job.tokens.get()
+                    if isinstance(token, BaseException):
+                        raise token
+                    yield token
+                    if token.finish_reason is not None:
+                        return
+            finally:
+                self._loop.abort(lane, job.request.id)
+
+    def _score_job(self, ids: list[int] | Sequence[int], start: int, top_k: int, chosen: Sequence[int]) -> ScoreJob:
+        return ScoreJob(Request(self._new_id(), ids, start=start), top_k, chosen)
+
+    def _results(self, lane: Lane, jobs: Sequence[ScoreJob]) -> list[ReadOut]:
+        for job in jobs:
+            self._loop.submit(lane, job)
+        return [job.result.result() for job in jobs]
+
+    def _new_id(self) -> str:
+        return f"r{next(self._ids)}"
+
+    @contextmanager
+    def _lane(self, profile: str) -> Iterator[Lane]:
+        """The lane of a profile, built where it is missing, and not closed while it is in use."""
+        with self._lock:
+            use = self._uses.get(profile) or self._opened(profile)
+            self._uses.move_to_end(profile)
+            use.users += 1
+        try:
+            yield use.lane
+        finally:
+            with self._lock:
+                use.users -= 1
+
+    def _opened(self, profile: str) -> _Use:
         known = profile_named(profile)
-        if self._store is None:
-            raise EngineError("The engine is closed.", remedy="Load the model again.")
-        return Decoder(self._config, self._store.weights(known), known)
+        self._make_room(known)
+        loaded = self._choice.load(known, self._arena.buffer)
+        use = self._uses[profile] = _Use(self._loop.call(lambda: self._new_lane(known, loaded)))
+        return use
+
+    def _make_room(self, coming: NumericsProfile) -> None:
+        """Of the altered weights only those last used stay."""
+        if coming.weights == "as-stored":
+            return
+        altered = [name for name in self._uses if profile_named(name).weights != "as-stored"]
+        for name in altered[: max(len(altered) - self._options.kept_profiles + 1, 0)]:
+            if not self._uses[name].users:
+                lane = self._uses.pop(name).lane
+                self._loop.call(lambda lane=lane: self._loop.remove(lane))  # type: ignore[misc]
+
+    def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
+        pool = self._pool(self._choice.page_bytes(profile))
+        vocabulary = self._config.vocab_size
+        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self._loop.as_pass)
+        tree = RadixTree(pool, self._records, beside=self._first_tree)
+        self._first_tree = self._first_tree or tree
+        memory = TreeMemory(tree, pool)
+        options = self._options
+        drafts = {"none": None, "ngram": ngram_drafts}[options.draft]
+        most_drafted = options.most_drafted if drafts else 0
+        lane = Lane(
+            Scheduler(Limits(options.token_budget, options.max_running, most_drafted), memory, drafts),
+            Runner(loaded.forward, memory),
+            tree,
+            exactness=exactness,
+            remark=remark,
+            recorded_top_k=_RECORDED_TOP_K,
+            weight_bytes=loaded.weight_bytes,
+        )
+        self._loop.add(lane)
+        return lane
+
+    def _pool(self, page_bytes: int) -> SubPool:
+        """Profiles whose pages are of one size share a sub-pool."""
+        if page_bytes not in self._pools:
+            self._pools[page_bytes] = self._arena.pool(f"pages of {page_bytes} bytes", page_bytes)
+        return self._pools[page_bytes]
+
+
+def _default_kv_bytes(context: int, page_sizes: Sequence[int]) -> int:
+    return max(_LEAST_KV_BYTES, (pages_for(context) + 1) * max(page_sizes))
 
 
 def _unconditional(token_id: int) -> TokenDistribution:
     return TokenDistribution(0, token_id, None, None, (), {}, 1.0)
 
 
-def _read_out(decoder: Decoder, hidden: Tensor, wanted: Sequence[Wanted], top_k: int) -> list[TokenDistribution]:
-    """Distributions of the rows, a few at a time: a vocabulary's width for a whole prompt would not fit in memory."""
-    return [
-        distribution
-        for at in range(0, len(wanted), _HEAD_ROWS)
-        for distribution in distributions(
-            decoder.logits(hidden[at : at + _HEAD_ROWS]), wanted[at : at + _HEAD_ROWS], top_k
-        )
-    ]
+def _distribution(
+    read: ReadOut, line: int, index: int, token_id: int | None, chosen: Sequence[int]
+) -> TokenDistribution:
+    normaliser = float(read.log_normaliser[line])
+    top = top_of(read, line)
+    known = token_id is not None
+    return TokenDistribution(
+        index=index,
+        token_id=token_id,
+        logprob=float(read.own_logit[line]) - normaliser if known else None,
+        rank=int(read.own_rank[line]) if known else None,
+        top=top,
+        chosen=dict(zip(chosen, (read.chosen_logits[line].astype("float64") - normaliser).tolist(), strict=True)),
+        tail_mass=max(0.0, 1.0 - sum(map(math.exp, (logprob for _, logprob in top)))),
+    )
 
 
-@torch.inference_mode()
-def _pick(
-    logits: Tensor, params: SamplingParams, seed: int, position: int
-) -> tuple[int, float, tuple[tuple[int, float], ...]]:
-    """The token for `position`, its raw log-probability, and the most likely ones with theirs."""
-    logprobs = (logits.double() - log_normaliser(logits))[0].numpy()
-    token_id = sample(logprobs, temperature=params.temperature, top_p=params.top_p, seed=seed, position=position)
-    best: list[int] = top_tokens(logits, params.top_k_logprobs)[0].tolist()
-    return token_id, float(logprobs[token_id]), tuple((id_, float(logprobs[id_])) for id_ in best)
-
-
-def open_engine(path: Path, *, profile: str, kept_profiles: int, today: datetime) -> Engine:
+def open_engine(path: Path, *, profile: str, options: EngineOptions, today: datetime) -> Engine:
     """From a GGUF file or a safetensors folder. Raises ModelNotFoundError, ModelFileError or EngineRequestError."""
     profile_named(profile)
     if path.is_dir():
@@ -244,6 +335,6 @@ def open_engine(path: Path, *, profile: str, kept_profiles: int, today: datetime
             f"{path}: the tokenizer has ids up to {tokenizer.largest_id}, the weights only {source.config.vocab_size}.",
             remedy="Use the tokenizer that belongs to these weights.",
         )
-    engine = Engine(source, tokenizer, kept_profiles=kept_profiles)
+    engine = Engine(source, tokenizer, options)
     engine.prepare(profile)
     return engine

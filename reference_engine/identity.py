@@ -8,23 +8,23 @@ import platform
 
 import torch
 
-from reference_engine.interface import Description, Exactness
+from reference_engine.interface import Description
 from reference_engine.profile import PROFILES, NumericsProfile
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.weights.source import WeightSource
 
-_ARITHMETIC = "cpu-1"
-"""Changes whenever the decoder's order of operations does."""
 
+def fingerprint(source: WeightSource, tokenizer: ModelTokenizer, profile: NumericsProfile, arithmetic: str) -> str:
+    """A SHA-256 over weights, tokenizer, template, profile, kernels, library versions and instruction set.
 
-def fingerprint(source: WeightSource, tokenizer: ModelTokenizer, profile: NumericsProfile) -> str:
-    """A SHA-256 over weights, tokenizer, template, profile, library versions and instruction set.
+    `arithmetic` changes whenever the order of operations may: for the kernels it is a digest of their source, compiler
+    and instruction set.
 
     torch's build text names the BLAS and the instruction set in use. The number of threads is left out: it does not
     change results.
     """
     facts = {
-        "arithmetic": _ARITHMETIC,
+        "arithmetic": arithmetic,
         "weights": source.sha256(),
         "tokenizer": tokenizer.facts.digest,
         "template": tokenizer.template_digest,
@@ -36,7 +36,7 @@ def fingerprint(source: WeightSource, tokenizer: ModelTokenizer, profile: Numeri
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def described(source: WeightSource, tokenizer: ModelTokenizer, exactness: Exactness) -> Description:
+def described(source: WeightSource, tokenizer: ModelTokenizer) -> Description:
     config, facts = source.config, tokenizer.facts
     return Description(
         name=config.name,
@@ -59,6 +59,5 @@ def described(source: WeightSource, tokenizer: ModelTokenizer, exactness: Exactn
             "adds_bos": facts.adds_bos,
             "has_chat_template": tokenizer.template.source is not None,
             "template_date": tokenizer.template.today.date().isoformat(),
-            "exactness": exactness,
         },
     )

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from reference_engine.errors import EngineError, EngineRequestError
+from reference_engine.errors import EngineError
 from reference_engine.interface import GeneratedToken, Message, ReferenceBackend, SamplingParams, Scored, Tool
 from reference_engine.server.conversation import ChatMessage, ToolDefinition, conversation, declared
 from reference_engine.server.errors import ApiError
@@ -23,9 +23,6 @@ class ServedModel:
 
     def __init__(self, engine: ReferenceBackend, settings: ServerSettings) -> None:
         self.description = engine.describe()
-        if settings.profile not in self.description.profiles:
-            known = ", ".join(self.description.profiles)
-            raise EngineRequestError(f"Unknown profile {settings.profile!r}.", remedy=f"Choose one of: {known}.")
         self.engine = engine
         self.settings = settings
         self.fingerprint = engine.fingerprint(settings.profile)

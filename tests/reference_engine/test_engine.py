@@ -174,7 +174,7 @@ def test_numpy_ids_are_ids(tiny_engine: Engine) -> None:
         ({"ids": [1], "top_k": -1}, "top_k is -1"),
         ({"ids": [1], "top_k": 301}, "top_k is 301"),
         ({"ids": [1], "token_ids": [400]}, "400 is not a token id"),
-        ({"ids": [1], "profile": "fp64"}, "Unknown profile 'fp64'"),
+        ({"ids": [1], "profile": "fp3"}, "Unknown profile 'fp3'"),
     ],
 )
 def test_a_wrong_request_says_what_is_wrong(tiny_engine: Engine, arguments: dict[str, object], named: str) -> None:

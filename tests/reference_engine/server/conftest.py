@@ -80,7 +80,7 @@ def lasting_http(lasting_url: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def bundled_engine(bundled_model: Path) -> Iterator[ReferenceBackend]:
-    engine = load_engine(bundled_model, kept_profiles=1)
+    engine = load_engine(bundled_model)
     yield engine
     engine.close()
 

@@ -299,7 +299,7 @@ def test_a_failure_in_mid_stream_comes_in_band_and_ends_the_stream(start_server)
 
 
 def test_settings_that_do_not_suit_the_model_stop_the_server_before_it_starts() -> None:
-    with pytest.raises(EngineRequestError, match=r"Unknown profile 'fp64'. Choose one of: fp32, bf16"):
+    with pytest.raises(EngineRequestError, match=r"Unknown profile 'fp64'. Use one of: fp32, bf16"):
         create_app(TinyBackend(), ServerSettings(profile="fp64"))
     with pytest.raises(EngineRequestError, match="chat template"):
         create_app(TinyBackend(), ServerSettings(chat_template="{% for %}"))

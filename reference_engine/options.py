@@ -1,0 +1,27 @@
+"""How much an engine may take, and how it works ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Draft = Literal["none", "ngram"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """None of it changes a number.
+
+    `kept_profiles` altered copies of the weights stay in memory besides the stored ones. `kv_bytes` is the memory for
+    keys, values and cached log-probabilities, None for what one whole context needs and half a gigabyte at least.
+    `token_budget` rows run in one pass, of `max_running` requests at most. `draft` says what proposes tokens ahead,
+    `most_drafted` how many at a time. `threads` None takes all cores.
+    """
+
+    kept_profiles: int = 2
+    kv_bytes: int | None = None
+    token_budget: int = 512
+    max_running: int = 64
+    draft: Draft = "none"
+    most_drafted: int = 8
+    threads: int | None = None

@@ -1,0 +1,106 @@
+"""Runs a planned pass: the forward pass, then what each request asked of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference_engine.forward.batch import Asked, Batch, Forward, ReadOut
+from reference_engine.forward.reading import part
+from reference_engine.jobs import NO_TOKEN, GenerateJob, Job, ScoreJob
+from reference_engine.sched.plan import Entry, Plan
+from reference_engine.sched.tree_memory import TreeMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The tokens that a request's rows gave: the sampled one, or those drafted that proved right and one more.
+
+    Line i of `read` is the distribution that token i was drawn from.
+    """
+
+    tokens: tuple[int, ...]
+    read: ReadOut
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What one pass gave, by request id."""
+
+    scored: Mapping[str, ReadOut]
+    sampled: Mapping[str, Sampled]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines of the pass's hidden states that belong to one job."""
+
+    entry: Entry
+    job: Job
+    lines: range
+
+
+class Runner:
+    """Not safe for several threads at once."""
+
+    def __init__(self, forward: Forward, memory: TreeMemory) -> None:
+        self._forward = forward
+        self._memory = memory
+
+    def run(self, plan: Plan, batch: Batch, jobs: Mapping[str, Job]) -> Passed:
+        """`jobs` of requests that have ended are missing; their rows are run and not read."""
+        self._memory.copy(plan.copies)
+        hidden = self._forward.hidden(batch)
+        parts = [
+            _Part(entry, jobs[entry.request.id], range(lines.start, lines.stop))
+            for entry, lines in plan.read_lines()
+            if entry.request.id in jobs and lines.stop > lines.start
+        ]
+        return Passed(self._scored(hidden, parts), self._sampled(hidden, parts))
+
+    def _scored(self, hidden: NDArray[np.float32], parts: Sequence[_Part]) -> dict[str, ReadOut]:
+        scoring = [(each, each.job) for each in parts if isinstance(each.job, ScoreJob)]
+        if not scoring:
+            return {}
+        own = [job.own_token(row) for each, job in scoring for row in each.entry.reads]
+        width = max(len(job.chosen) for _, job in scoring)
+        chosen = np.full((len(own), width), NO_TOKEN, dtype=np.int32)
+        at, places = 0, {}
+        for each, job in scoring:
+            rows = slice(at, at + len(each.lines))
+            chosen[rows, : len(job.chosen)] = job.chosen
+            places[each.entry.request.id] = rows
+            at = rows.stop
+        lines = np.concatenate([each.lines for each, _ in scoring])
+        top_k = max(job.top_k for _, job in scoring)
+        read = self._forward.read_out(hidden[lines], Asked(top_k, np.array(own, dtype=np.int32), chosen))
+        return {job.request.id: part(read, places[job.request.id], job.top_k, len(job.chosen)) for _, job in scoring}
+
+    def _sampled(self, hidden: NDArray[np.float32], parts: Sequence[_Part]) -> dict[str, Sampled]:
+        sampling = [(each, each.job) for each in parts if isinstance(each.job, GenerateJob)]
+        if not sampling:
+            return {}
+        logits = self._forward.logits(hidden[np.concatenate([each.lines for each, _ in sampling])])
+        draws = [job.draw(row + 1) for each, job in sampling for row in each.entry.reads]
+        tokens = self._forward.sample(logits, draws)
+        top_k = max(job.params.top_k_logprobs for _, job in sampling)
+        asked = Asked(top_k, np.array(tokens, dtype=np.int32), np.empty((len(tokens), 0), dtype=np.int32))
+        read = self._forward.read_logits(logits, asked)
+        at, found = 0, {}
+        for each, job in sampling:
+            rows = slice(at, at + len(each.lines))
+            kept = proven(each.entry.drafted, tokens[rows])
+            found[job.request.id] = Sampled(kept, part(read, rows, job.params.top_k_logprobs, 0))
+            at = rows.stop
+        return found
+
+
+def proven(drafted: Sequence[int], sampled: Sequence[int]) -> tuple[int, ...]:
+    """The sampled tokens up to the first that the drafted ones did not foresee: what comes without any draft."""
+    right = 0
+    while right < len(drafted) and drafted[right] == sampled[right]:
+        right += 1
+    return tuple(sampled[: right + 1])

@@ -1,0 +1,165 @@
+"""The contract: the log-probability of a token given what precedes it is a pure function of the profile.
+
+Requests come at random, several at once, into an engine with little memory and small passes, so that they are cut into
+chunks, preempted, found in the prefix cache and speculated on; every number has the bits it has alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reference_engine import GeneratedToken, SamplingParams, TokenDistribution
+from reference_engine.engine import Engine, open_engine
+from reference_engine.errors import EngineRequestError
+from reference_engine.options import EngineOptions
+from tests.reference_engine.tiny_models import VOCABULARY, TinyModel
+
+TODAY = datetime(2026, 1, 1, tzinfo=UTC)
+PROFILES = ("fp32", "w8a8", "w4-g64")
+# Thirty pages of the tiny model, 480 tokens: less than one whole context, and than what the requests want together.
+LITTLE = 30 * 12_288
+BEGINNINGS = [random.Random(1).choices(range(2, VOCABULARY), k=length) for length in (5, 40, 130)]
+
+
+def opened(model: TinyModel, **options: object) -> Engine:
+    return open_engine(model.folder, profile="fp32", options=EngineOptions(**options), today=TODAY)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def roomy(tiny_llama: TinyModel) -> Iterator[Engine]:
+    """Serves one request at a time here: what it says is what the others must say."""
+    engine = opened(tiny_llama, threads=1, token_budget=4096)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module", params=["none", "ngram"])
+def cramped(tiny_llama: TinyModel, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    engine = opened(
+        tiny_llama, threads=2, token_budget=24, max_running=5, kv_bytes=LITTLE, draft=request.param, most_drafted=5
+    )
+    yield engine
+    engine.close()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`seed` None asks for scores; otherwise tokens are generated, and left after `taken` of them."""
+
+    ids: list[int]
+    seed: int | None
+    temperature: float
+    taken: int
+
+    def answer(self, engine: Engine, profile: str) -> list[TokenDistribution] | list[GeneratedToken]:
+        if self.seed is None:
+            return list(engine.score(self.ids, top_k=5, profile=profile).positions)
+        params = SamplingParams(
+            max_tokens=20, temperature=self.temperature, seed=self.seed, top_k_logprobs=5, ignore_eos=True
+        )
+        tokens = engine.generate(self.ids, params, profile=profile)
+        found = [token for token, _ in zip(tokens, range(self.taken), strict=False)]
+        tokens.close()  # type: ignore[attr-defined]
+        return found
+
+
+ASKED = st.builds(
+    lambda beginning, rest, seed, temperature, taken: Asked([*BEGINNINGS[beginning], *rest], seed, temperature, taken),
+    st.integers(0, len(BEGINNINGS) - 1),
+    st.lists(st.integers(2, 9), min_size=1, max_size=30),
+    st.none() | st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([1, 7, 20]),
+)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ASKED, min_size=1, max_size=9))
+def test_every_number_has_the_bits_it_has_alone(
+    roomy: Engine, cramped: Engine, profile: str, many: list[Asked]
+) -> None:
+    if roomy.exactness(profile)[0] != "bitwise":
+        pytest.skip(f"this machine's arithmetic is not bitwise: {roomy.exactness(profile)[1]}")
+    expected = [asked.answer(roomy, profile) for asked in many]
+
+    with ThreadPoolExecutor(len(many)) as callers:
+        found = list(callers.map(lambda asked: asked.answer(cramped, profile), many))
+
+    assert found == expected
+
+
+def test_passes_are_planned_while_the_one_before_runs(tiny_llama: TinyModel) -> None:
+    engine = opened(tiny_llama, token_budget=64)
+    params = SamplingParams(max_tokens=60, seed=1, ignore_eos=True)
+
+    with ThreadPoolExecutor(8) as callers:
+        list(callers.map(lambda number: list(engine.generate([5, 6, number], params)), range(8)))
+
+    steps = engine.trace()
+    engine.close()
+    ahead = sum(after.planned <= before.ended for before, after in itertools.pairwise(steps))
+    assert ahead >= 0.9 * (len(steps) - 1)
+
+
+def test_a_score_that_was_asked_for_before_costs_no_pass(tiny_llama: TinyModel) -> None:
+    engine = opened(tiny_llama)
+    first = engine.score(BEGINNINGS[2], top_k=5)
+    passes = len(engine.trace())
+
+    again = engine.score(BEGINNINGS[2], top_k=5)
+
+    assert again == first
+    assert len(engine.trace()) == passes
+    engine.close()
+
+
+def test_what_begins_alike_is_computed_once(tiny_llama: TinyModel) -> None:
+    engine = opened(tiny_llama)
+    engine.score(BEGINNINGS[2], top_k=0)
+
+    engine.score([*BEGINNINGS[2], 7, 8, 9], start=len(BEGINNINGS[2]) + 2)
+
+    assert engine.trace()[-1].rows < len(BEGINNINGS[2]) / 2
+    engine.close()
+
+
+def test_speculation_on_a_text_that_repeats_takes_fewer_passes(tiny_llama: TinyModel) -> None:
+    prompt = [11, 12, 13, 14, 15] * 8
+    params = SamplingParams(max_tokens=40, temperature=0, ignore_eos=True)
+    plain, ahead = opened(tiny_llama), opened(tiny_llama, draft="ngram")
+
+    tokens = [list(engine.generate(prompt, params)) for engine in (plain, ahead)]
+
+    assert tokens[0] == tokens[1]
+    assert len(ahead.trace()) < len(plain.trace())
+    for engine in (plain, ahead):
+        engine.close()
+
+
+def test_a_request_larger_than_the_memory_is_refused_and_the_next_one_served(cramped: Engine) -> None:
+    with pytest.raises(EngineRequestError, match="kv-bytes"):
+        list(cramped.generate([5] * 100, SamplingParams(max_tokens=500, ignore_eos=True)))
+    assert list(cramped.generate([5], SamplingParams(max_tokens=1)))
+
+
+def test_answers_that_nobody_reads_on_leave_nothing_behind(tiny_llama: TinyModel) -> None:
+    engine = opened(tiny_llama)
+    for number in range(20):
+        tokens = engine.generate([5, 6, number], SamplingParams(max_tokens=400, ignore_eos=True))
+        next(tokens)
+        tokens.close()  # type: ignore[attr-defined]
+
+    engine.score(BEGINNINGS[0])
+
+    assert all(lane.idle for lane in engine.lanes())
+    engine.close()
