@@ -1,6 +1,11 @@
 # The service's one image: web, worker, beat and reference differ in their commands only (compose.yaml).
 FROM python:3.12-slim
 
+# The reference engine's kernels are built where they run.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends g++ \
+ && rm -rf /var/lib/apt/lists/*
+
 RUN useradd --create-home --uid 10001 monitor \
  && install --directory --owner monitor --mode 0700 /data
 WORKDIR /app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -14,6 +15,8 @@ from reference_engine.errors import EngineError
 from reference_engine.jobs import Job
 from reference_engine.lane import Lane, Planned
 from reference_engine.runner import Passed
+
+logger = logging.getLogger("reference_engine")
 
 T = TypeVar("T")
 
@@ -111,6 +114,7 @@ class Loop:
         try:
             self._run()
         except BaseException as error:  # noqa: BLE001
+            logger.error("the engine broke off: %s", type(error).__name__)
             self._broken = error
         with self._changed:
             self._closed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from reference_engine.native.weights import native_weights
 from reference_engine.profile import NumericsProfile
 from reference_engine.weights.source import WeightSource
 from reference_engine.weights.store import WeightStore
+
+logger = logging.getLogger("reference_engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,5 +97,6 @@ def _kernels(threads: int | None) -> Kernels | None:
         return None
     try:
         return Kernels(isa, threads)
-    except KernelsUnavailableError:
+    except KernelsUnavailableError as error:
+        logger.warning("torch computes in place of the kernels: %s %s", error.message, error.remedy)
         return None

@@ -57,9 +57,15 @@ def offered() -> tuple[InstructionSet, ...]:
 def built(isa: InstructionSet) -> Path:
     """The library for `isa`, compiled now if it is not in the cache. Raises KernelsUnavailableError."""
     compiler = _compiler()
-    target = _cache() / f"kernels-{isa.name}-{_digest(compiler, isa)}.so"
-    if not target.exists():
-        _compile(compiler, isa, target)
+    try:
+        target = _cache() / f"kernels-{isa.name}-{_digest(compiler, isa)}.so"
+        if not target.exists():
+            _compile(compiler, isa, target)
+    except OSError as error:
+        raise KernelsUnavailableError(
+            f"The kernels cannot be kept: {error}.",
+            remedy="Name a folder that can be written to in REFERENCE_ENGINE_CACHE.",
+        ) from error
     return target
 
 
