@@ -15,8 +15,8 @@ from platformdirs import user_cache_path
 
 from reference_engine.errors import EngineError
 
-SOURCES = ("kernels.cpp", "model.h", "attention.h", "matrix.h", "readout.h", "sampling.h", "simd.h", "team.h")
 _HERE = Path(__file__).parent
+SOURCES = sorted([*_HERE.glob("*.cpp"), *_HERE.glob("*.h")])
 _COMPILERS = ("c++", "g++", "clang++")
 # Contraction would fuse a multiplication with an addition wherever the compiler likes.
 _FLAGS = ("-std=c++20", "-O3", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-w")
@@ -98,8 +98,8 @@ def _cache() -> Path:
 def _digest(compiler: str, isa: InstructionSet) -> str:
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
     digest = hashlib.sha256("\0".join((version, *_FLAGS, *isa.flags)).encode())
-    for name in SOURCES:
-        digest.update((_HERE / name).read_bytes())
+    for source in SOURCES:
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ LANES = 16
 
 
 class Matrix(ctypes.Structure):
-    """Weights in panels; matrix.h says how they lie. Build it with `matrix`, which keeps the arrays alive."""
+    """Weights in panels; panels.h says how they lie. Build it with `packed`, which keeps the arrays alive."""
 
     _fields_: ClassVar = [
         ("format", c_int32),

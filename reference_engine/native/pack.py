@@ -1,4 +1,4 @@
-"""Lays weights out in panels of sixteen outputs, as the kernels read them (matrix.h)."""
+"""Lays weights out in panels of sixteen outputs, as the kernels read them (panels.h)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from reference_engine.native.library import BF16, F32, I8, LANES, Q4, Q4_MIN, Q8, Packed, packed
-from reference_engine.weights.source import WeightSource, check_finite
+from reference_engine.weights.source import BlockSource, check_finite
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -81,7 +81,7 @@ def _bytes(array: NDArray[Any]) -> Bytes:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def stored_blocks(source: WeightSource, names: Sequence[str], bias: Floats | None) -> Packed | None:
+def stored_blocks(source: BlockSource, names: Sequence[str], bias: Floats | None) -> Packed | None:
     """The tensors as one matrix in the blocks of their file, or None where the kernels do not read such blocks.
 
     Raises ModelFileError for a scale that is not a finite number.

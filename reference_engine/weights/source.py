@@ -27,11 +27,19 @@ class Blocks:
     rows: NDArray[np.uint8]
 
 
-class WeightSource(Protocol):
-    """A model's weights, as stored. Shapes are [out, in]; names are those of `model.layout`."""
+class BlockSource(Protocol):
+    """Tensors in the blocks of their file."""
 
     @property
     def path(self) -> Path: ...
+
+    def blocks(self, name: str) -> Blocks | None:
+        """The tensor in its file's blocks, its rows in the order of `read`; None where it is not stored in blocks."""
+        ...
+
+
+class WeightSource(BlockSource, Protocol):
+    """A model's weights, as stored. Shapes are [out, in]; names are those of `model.layout`."""
 
     @property
     def format(self) -> str: ...
@@ -43,10 +51,6 @@ class WeightSource(Protocol):
         """Writes the tensor into `out` (float32, contiguous), its rotary rows in two halves per head."""
         ...
 
-    def blocks(self, name: str) -> Blocks | None:
-        """The tensor in its file's blocks, its rows in the order of `read`; None where it is not stored in blocks."""
-        ...
-
     def rope_factors(self) -> Tensor | None:
         """Divisors of the rotary frequencies that the file carries as a tensor, if it does."""
         ...
@@ -54,7 +58,7 @@ class WeightSource(Protocol):
     def sha256(self) -> str: ...
 
 
-def check_finite(source: WeightSource, name: str, values: Tensor) -> None:
+def check_finite(source: BlockSource, name: str, values: Tensor) -> None:
     """Raises ModelFileError for a tensor with a value that is not a finite number."""
     if not bool(torch.isfinite(values.sum())):
         raise ModelFileError(

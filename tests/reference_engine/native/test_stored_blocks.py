@@ -9,10 +9,8 @@ import gguf
 import numpy as np
 import pytest
 from gguf.quants import dequantize, quantize
-from torch import Tensor
 
 from reference_engine.errors import ModelFileError
-from reference_engine.model.config import ModelConfig
 from reference_engine.native import pack
 from reference_engine.native.library import Kernels
 from reference_engine.weights.source import Blocks
@@ -21,12 +19,11 @@ KINDS = ("Q4_0", "Q4_1", "Q8_0")
 
 
 @dataclass
-class BlockSource:
+class QuantizedTensors:
     """Tensors named `a` and `b`, 48 × 96, in blocks of one kind."""
 
     kind: str
     path: Path = Path("model.gguf")
-    format: str = "gguf"
     tensors: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -36,26 +33,13 @@ class BlockSource:
             values = rng.standard_normal((48, 96), dtype=np.float32)
             self.tensors[name] = quantize(values, quantization).reshape(48, 3, -1)
 
-    @property
-    def config(self) -> ModelConfig:
-        raise NotImplementedError
-
     def blocks(self, name: str) -> Blocks | None:
         return Blocks(self.kind, self.tensors[name])
-
-    def read(self, name: str, out: Tensor) -> None:
-        raise NotImplementedError
-
-    def rope_factors(self) -> Tensor | None:
-        return None
-
-    def sha256(self) -> str:
-        return ""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernel_reads_the_values_that_gguf_does(kernels: Kernels, kind: str) -> None:
-    source = BlockSource(kind)
+    source = QuantizedTensors(kind)
 
     packed = pack.stored_blocks(source, ["a", "b"], None)
 
@@ -66,7 +50,7 @@ def test_kernel_reads_the_values_that_gguf_does(kernels: Kernels, kind: str) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_scale_that_is_no_number_is_refused_by_name(kind: str) -> None:
-    source = BlockSource(kind)
+    source = QuantizedTensors(kind)
     source.tensors["b"][5, 1, :2] = np.frombuffer(np.float16(np.inf).tobytes(), dtype=np.uint8)
 
     with pytest.raises(ModelFileError, match="'b' holds values that are not finite"):
@@ -74,7 +58,7 @@ def test_a_scale_that_is_no_number_is_refused_by_name(kind: str) -> None:
 
 
 def test_other_blocks_are_left_to_the_dequantization() -> None:
-    source = BlockSource("Q8_0")
+    source = QuantizedTensors("Q8_0")
     source.kind = "Q5_0"
 
     assert pack.stored_blocks(source, ["a"], None) is None
