@@ -5,11 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import secrets
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from reference_engine.checks import check_sampling, check_start, check_top_k, ch
 from reference_engine.errors import EngineRequestError, ModelFileError, ModelNotFoundError
 from reference_engine.families import shared_beginnings
 from reference_engine.forward.batch import ReadOut
-from reference_engine.forward.choice import Choice, Loaded, tested
 from reference_engine.identity import described, fingerprint
 from reference_engine.interface import (
     Description,
@@ -31,19 +26,12 @@ from reference_engine.interface import (
     Tool,
 )
 from reference_engine.jobs import GenerateJob, ScoreJob, top_of
-from reference_engine.kv.arena import Arena
-from reference_engine.kv.radix import RadixTree
-from reference_engine.kv.records import RecordCells
-from reference_engine.kv.subpool import SubPool
 from reference_engine.lane import Lane
-from reference_engine.loop import Loop, Step
+from reference_engine.lanes import Lanes
+from reference_engine.loop import Step
 from reference_engine.options import EngineOptions
-from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
-from reference_engine.runner import Runner
-from reference_engine.sched.request import Request, pages_for
-from reference_engine.sched.scheduler import Limits, Scheduler
-from reference_engine.sched.tree_memory import TreeMemory
-from reference_engine.spec import ngram_drafts
+from reference_engine.profile import profile_named
+from reference_engine.sched.request import Request
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import tokenizer_from_folder, tokenizer_from_gguf
 from reference_engine.weights.gguf import open_gguf
@@ -55,14 +43,6 @@ _RECORDED_TOP_K = 20
 _LEAST_KV_BYTES = 1 << 29
 
 
-@dataclass(slots=True)
-class _Use:
-    """A lane, and how many callers wait for it."""
-
-    lane: Lane
-    users: int = 0
-
-
 class Engine:
     """Implements ReferenceBackend. Safe for several threads; requests under the same profile run in one batch."""
 
@@ -70,17 +50,8 @@ class Engine:
         self._source = source
         self._config = source.config
         self._tokenizer = tokenizer
-        self._options = options
-        self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
-        sizes = [self._choice.page_bytes(profile) for profile in (PROFILES | FURTHER_PROFILES).values()]
-        kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, sizes)
-        self._arena = Arena(kv_bytes, max(sizes))
-        self._records = RecordCells(self._arena, _RECORDED_TOP_K)
-        self._pools: dict[int, SubPool] = {}
-        self._first_tree: RadixTree | None = None
-        self._loop = Loop()
-        self._uses: OrderedDict[str, _Use] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lanes = Lanes(source, options)
+        self._loop = self._lanes.loop
         self._ids = itertools.count()
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> list[int]:
@@ -106,11 +77,11 @@ class Engine:
 
     def fingerprint(self, profile: str) -> str:
         known = profile_named(profile)
-        return fingerprint(self._source, self._tokenizer, known, self._choice.arithmetic(known))
+        return fingerprint(self._source, self._tokenizer, known, self._lanes.arithmetic(known))
 
     def exactness(self, profile: str) -> tuple[Exactness, str | None]:
         """What the numbers of a profile are on this machine, and what speaks against `bitwise`."""
-        with self._lane(profile) as lane:
+        with self._lanes.using(profile) as lane:
             return lane.exactness, lane.remark
 
     def score(
@@ -133,7 +104,7 @@ class Engine:
         check_top_k(top_k, vocabulary)
         positions = [_unconditional(prompt[0])] if start == 0 else []
         first = max(start, 1)
-        with self._lane(profile) as lane:
+        with self._lanes.using(profile) as lane:
             job = self._score_job(prompt, first, top_k, chosen)
             read = self._results(lane, [job])[0]
             exactness = lane.exactness
@@ -161,7 +132,7 @@ class Engine:
         profile_named(profile)
         if not checked:
             return []
-        with self._lane(profile) as lane:
+        with self._lanes.using(profile) as lane:
             beginnings = shared_beginnings(checked)
             self._results(lane, [self._score_job(ids, len(ids), 0, ()) for ids in beginnings])
             pairs = zip(checked, chosen, strict=True)
@@ -190,27 +161,23 @@ class Engine:
 
     def close(self) -> None:
         """Lets the weights go. Every later request for numbers raises EngineError."""
-        self._loop.close()
-        with self._lock:
-            self._uses.clear()
-            self._choice.close()
+        self._lanes.close()
 
     def prepare(self, profile: str) -> None:
         """Builds the weights of `profile` now rather than with the first request."""
-        with self._lane(profile):
+        with self._lanes.using(profile):
             pass
 
     def lanes(self) -> list[Lane]:
         """One for each profile in memory."""
-        with self._lock:
-            return [use.lane for use in self._uses.values()]
+        return self._lanes.open()
 
     def trace(self) -> list[Step]:
         """The last passes, the oldest first."""
         return self._loop.trace
 
     def _generated(self, job: GenerateJob, profile: str) -> Iterator[GeneratedToken]:
-        with self._lane(profile) as lane:
+        with self._lanes.using(profile) as lane:
             self._loop.submit(lane, job)
             try:
                 while True:
@@ -233,68 +200,6 @@ class Engine:
 
     def _new_id(self) -> str:
         return f"r{next(self._ids)}"
-
-    @contextmanager
-    def _lane(self, profile: str) -> Iterator[Lane]:
-        """The lane of a profile, built where it is missing, and not closed while it is in use."""
-        with self._lock:
-            use = self._uses.get(profile) or self._opened(profile)
-            self._uses.move_to_end(profile)
-            use.users += 1
-        try:
-            yield use.lane
-        finally:
-            with self._lock:
-                use.users -= 1
-
-    def _opened(self, profile: str) -> _Use:
-        known = profile_named(profile)
-        self._make_room(known)
-        loaded = self._choice.load(known, self._arena.buffer)
-        use = self._uses[profile] = _Use(self._loop.call(lambda: self._new_lane(known, loaded)))
-        return use
-
-    def _make_room(self, coming: NumericsProfile) -> None:
-        """Of the altered weights only those last used stay."""
-        if coming.weights == "as-stored":
-            return
-        altered = [name for name in self._uses if profile_named(name).weights != "as-stored"]
-        for name in altered[: max(len(altered) - self._options.kept_profiles + 1, 0)]:
-            if not self._uses[name].users:
-                lane = self._uses.pop(name).lane
-                self._loop.call(lambda lane=lane: self._loop.remove(lane))  # type: ignore[misc]
-
-    def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
-        pool = self._pool(self._choice.page_bytes(profile))
-        vocabulary = self._config.vocab_size
-        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self._loop.as_pass)
-        tree = RadixTree(pool, self._records, beside=self._first_tree)
-        self._first_tree = self._first_tree or tree
-        memory = TreeMemory(tree, pool)
-        options = self._options
-        drafts = {"none": None, "ngram": ngram_drafts}[options.draft]
-        most_drafted = options.most_drafted if drafts else 0
-        lane = Lane(
-            Scheduler(Limits(options.token_budget, options.max_running, most_drafted), memory, drafts),
-            Runner(loaded.forward, memory),
-            tree,
-            exactness=exactness,
-            remark=remark,
-            recorded_top_k=_RECORDED_TOP_K,
-            weight_bytes=loaded.weight_bytes,
-        )
-        self._loop.add(lane)
-        return lane
-
-    def _pool(self, page_bytes: int) -> SubPool:
-        """Profiles whose pages are of one size share a sub-pool."""
-        if page_bytes not in self._pools:
-            self._pools[page_bytes] = self._arena.pool(f"pages of {page_bytes} bytes", page_bytes)
-        return self._pools[page_bytes]
-
-
-def _default_kv_bytes(context: int, page_sizes: Sequence[int]) -> int:
-    return max(_LEAST_KV_BYTES, (pages_for(context) + 1) * max(page_sizes))
 
 
 def _unconditional(token_id: int) -> TokenDistribution:

@@ -32,7 +32,8 @@ class Planned:
 class Lane:
     """Not safe for several threads at once; only what `launched` gives may run beside the rest.
 
-    `exactness` says what its numbers are, and `remark` why they are not bitwise.
+    `exactness` says what its numbers are, and `remark` why they are not bitwise. Scores with up to `recorded_top_k`
+    most likely tokens are kept; None keeps none.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Lane:
         *,
         exactness: Exactness,
         remark: str | None,
-        recorded_top_k: int,
+        recorded_top_k: int | None,
         weight_bytes: int,
     ) -> None:
         self.exactness = exactness
@@ -113,10 +114,14 @@ class Lane:
         self._jobs.clear()
         self._tree.clear()
 
+    def _recorded(self, job: ScoreJob) -> bool:
+        """Whether what the job asks for is kept."""
+        return self._recorded_top_k is not None and job.top_k <= self._recorded_top_k and not job.chosen
+
     def _answered_from_records(self, job: ScoreJob) -> bool:
         """Takes the rows that were read before for the same tokens; True where no row is left."""
         request = job.request
-        if job.chosen or job.top_k > self._recorded_top_k:
+        if not self._recorded(job):
             return False
         first, length = request.readable_from, len(request.known)
         found = self._tree.records(request.known, first, length, job.top_k)
@@ -147,7 +152,7 @@ class Lane:
         if not isinstance(job, ScoreJob):
             return
         read = job.finish()
-        if job.top_k <= self._recorded_top_k and not job.chosen:
+        if self._recorded(job):
             first = len(request.known) - len(read.log_normaliser)
             self._tree.store_records(request.known, records_of_rows(first, read))
 

@@ -22,10 +22,13 @@ from reference_engine.engine import Engine, open_engine
 from reference_engine.errors import EngineRequestError
 from reference_engine.native.build import KernelsUnavailableError, built, offered
 from reference_engine.options import EngineOptions
+from reference_engine.profile import FURTHER_PROFILES
+from reference_engine.profile import PROFILES as FIRST_PROFILES
 from tests.reference_engine.tiny_models import VOCABULARY, TinyModel
 
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 PROFILES = ("fp32", "w8a8", "w4-g64")
+PROFILES_OF_ALL_KINDS = (*FIRST_PROFILES, *FURTHER_PROFILES)
 # Thirty pages of the tiny model, 480 tokens: less than one whole context, and than what the requests want together.
 LITTLE = 30 * 12_288
 BEGINNINGS = [random.Random(1).choices(range(2, VOCABULARY), k=length) for length in (5, 40, 130)]
@@ -131,6 +134,16 @@ def test_a_score_that_was_asked_for_before_costs_no_pass(tiny_llama: TinyModel) 
     assert again == first
     assert len(engine.trace()) == passes
     engine.close()
+
+
+@pytest.mark.parametrize("profile", PROFILES_OF_ALL_KINDS)
+def test_a_score_is_the_same_the_second_time_under_every_profile(tiny_llama: TinyModel, profile: str) -> None:
+    engine = opened(tiny_llama)
+
+    first, again = (engine.score(BEGINNINGS[1], top_k=5, profile=profile) for _ in range(2))
+
+    engine.close()
+    assert again == first
 
 
 def test_what_begins_alike_is_computed_once(tiny_llama: TinyModel) -> None:

@@ -1,0 +1,133 @@
+"""The lanes of an engine, one for each profile in use, and the memory that they share."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from reference_engine.forward.choice import Choice, Loaded, tested
+from reference_engine.kv.arena import Arena
+from reference_engine.kv.radix import RadixTree
+from reference_engine.kv.records import RecordCells
+from reference_engine.kv.subpool import SubPool
+from reference_engine.lane import Lane
+from reference_engine.loop import Loop
+from reference_engine.options import EngineOptions
+from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
+from reference_engine.runner import Runner
+from reference_engine.sched.request import pages_for
+from reference_engine.sched.scheduler import Limits, Scheduler
+from reference_engine.sched.tree_memory import TreeMemory
+from reference_engine.spec import ngram_drafts
+from reference_engine.weights.source import WeightSource
+
+_RECORDED_TOP_K = 20
+_LEAST_KV_BYTES = 1 << 29
+
+
+@dataclass(slots=True)
+class _Use:
+    """A lane, and how many callers wait for it."""
+
+    lane: Lane
+    users: int = 0
+
+
+class Lanes:
+    """Safe for several threads. A lane is built when it is first used; of those with altered weights only the last few
+    stay."""
+
+    def __init__(self, source: WeightSource, options: EngineOptions) -> None:
+        self._config = source.config
+        self._options = options
+        self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
+        sizes = [self._choice.page_bytes(profile) for profile in (PROFILES | FURTHER_PROFILES).values()]
+        kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, sizes)
+        self._arena = Arena(kv_bytes, max(sizes))
+        self._records = RecordCells(self._arena, _RECORDED_TOP_K)
+        self._pools: dict[int, SubPool] = {}
+        self._first_tree: RadixTree | None = None
+        self._uses: OrderedDict[str, _Use] = OrderedDict()
+        self._lock = threading.RLock()
+        self.loop = Loop()
+
+    def arithmetic(self, profile: NumericsProfile) -> str:
+        """What decides the order of operations, for the fingerprint."""
+        return self._choice.arithmetic(profile)
+
+    def open(self) -> list[Lane]:
+        with self._lock:
+            return [use.lane for use in self._uses.values()]
+
+    def close(self) -> None:
+        """Fails what is left to do and lets the weights go."""
+        self.loop.close()
+        with self._lock:
+            self._uses.clear()
+            self._choice.close()
+
+    @contextmanager
+    def using(self, profile: str) -> Iterator[Lane]:
+        """The lane of a profile, built where it is missing, and not closed while it is in use."""
+        with self._lock:
+            use = self._uses.get(profile) or self._opened(profile)
+            self._uses.move_to_end(profile)
+            use.users += 1
+        try:
+            yield use.lane
+        finally:
+            with self._lock:
+                use.users -= 1
+
+    def _opened(self, profile: str) -> _Use:
+        known = profile_named(profile)
+        self._make_room(known)
+        loaded = self._choice.load(known, self._arena.buffer)
+        use = self._uses[profile] = _Use(self.loop.call(lambda: self._new_lane(known, loaded)))
+        return use
+
+    def _make_room(self, coming: NumericsProfile) -> None:
+        """Of the altered weights only those last used stay."""
+        if coming.weights == "as-stored":
+            return
+        altered = [name for name in self._uses if profile_named(name).weights != "as-stored"]
+        for name in altered[: max(len(altered) - self._options.kept_profiles + 1, 0)]:
+            if not self._uses[name].users:
+                lane = self._uses.pop(name).lane
+                self.loop.call(lambda lane=lane: self.loop.remove(lane))  # type: ignore[misc]
+
+    def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
+        pool = self._pool(self._choice.page_bytes(profile))
+        vocabulary = self._config.vocab_size
+        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self.loop.as_pass)
+        tree = RadixTree(pool, self._records, beside=self._first_tree)
+        self._first_tree = self._first_tree or tree
+        memory = TreeMemory(tree, pool)
+        options = self._options
+        drafts = {"none": None, "ngram": ngram_drafts}[options.draft]
+        most_drafted = options.most_drafted if drafts else 0
+        lane = Lane(
+            Scheduler(Limits(options.token_budget, options.max_running, most_drafted), memory, drafts),
+            Runner(loaded.forward, memory),
+            tree,
+            exactness=exactness,
+            remark=remark,
+            # Records hold float32, which the oracle's numbers are finer than.
+            recorded_top_k=None if profile.oracle else _RECORDED_TOP_K,
+            weight_bytes=loaded.weight_bytes,
+        )
+        self.loop.add(lane)
+        return lane
+
+    def _pool(self, page_bytes: int) -> SubPool:
+        """Profiles whose pages are of one size share a sub-pool."""
+        if page_bytes not in self._pools:
+            self._pools[page_bytes] = self._arena.pool(f"pages of {page_bytes} bytes", page_bytes)
+        return self._pools[page_bytes]
+
+
+def _default_kv_bytes(context: int, page_sizes: Sequence[int]) -> int:
+    return max(_LEAST_KV_BYTES, (pages_for(context) + 1) * max(page_sizes))
