@@ -39,69 +39,141 @@ struct Queries {
     int first[QUERIES_AT_ONCE];  // and the first
 };
 
+// How many pages, or lanes of the values, are summed side by side, each in its own order: one alone would leave the
+// processor's multipliers waiting for the sum before, or for the queries.
+template <int N>
+constexpr int side_by_side() {
+#if defined(__AVX512F__)
+    return N <= 6 ? 4 : 2;
+#else
+    return N <= 1 ? 2 : 1;
+#endif
+}
+
+// Products of N queries with the keys of some pages, one page each: scores[page][query]. `next` are the pages to come:
+// their lines are asked for while these are worked on, since a page's end is where the processor stops reading ahead.
+template <int N, int PAGES>
+inline void score_pages(const Queries& some, const float* const* keys, const float* const* next, int width,
+                        Lanes (*scores)[N]) {
+#pragma GCC unroll 4
+    for (int p = 0; p < PAGES; p++)
+#pragma GCC unroll 12
+        for (int i = 0; i < N; i++) scores[p][i] = zeros();
+    for (int d = 0; d < width; d++) {
+        Lanes key[PAGES];
+#pragma GCC unroll 4
+        for (int p = 0; p < PAGES; p++) {
+            key[p] = load(keys[p] + d * PAGE);
+            if (PAGES > 1) _mm_prefetch(next[p] + d * PAGE, _MM_HINT_T0);
+        }
+#pragma GCC unroll 12
+        for (int i = 0; i < N; i++) {
+            const Lanes q = all(some.q[i][d]);
+#pragma GCC unroll 4
+            for (int p = 0; p < PAGES; p++) scores[p][i] = fma(q, key[p], scores[p][i]);
+        }
+    }
+}
+
+// The tokens of the page that begins at `begin` which a query from `first` to `last` sees, a bit each.
+inline uint32_t seen_of(int begin, int first, int last) {
+    uint32_t seen = 0xFFFF;
+    if (last < begin + PAGE - 1) seen = last < begin ? 0 : (2u << (last - begin)) - 1;
+    if (first > begin) seen &= first >= begin + PAGE ? 0 : ~((1u << (first - begin)) - 1);
+    return seen;
+}
+
+// The mean of the values under the weights, in WIDE times sixteen dimensions from `d` on.
+template <int N, int WIDE>
+inline void mix_values(const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h, int head,
+                       int d, const float* weights, const float* total) {
+    const int from = some.first[0], last = some.last[N - 1], pages = last / PAGE + 1;
+    const size_t room = static_cast<size_t>(pages) * PAGE, step = padded(h.width);
+    Lanes mixed[N][WIDE];
+#pragma GCC unroll 12
+    for (int i = 0; i < N; i++)
+#pragma GCC unroll 4
+        for (int w = 0; w < WIDE; w++) mixed[i][w] = zeros();
+    for (int page = from / PAGE; page < pages; page++) {
+        const float* values = key_page(arena, table[page], layer, h, head) + head_floats(h) + d;
+        const float* next = key_page(arena, table[std::min(page + 1, pages - 1)], layer, h, head) + head_floats(h) + d;
+        const int tokens = std::min(PAGE, last - page * PAGE + 1);
+        for (int t = std::max(0, from - page * PAGE); t < tokens; t++) {
+            Lanes value[WIDE];
+#pragma GCC unroll 4
+            for (int w = 0; w < WIDE; w++) {
+                value[w] = load(values + t * step + w * LANES);
+                if (WIDE > 1) _mm_prefetch(next + t * step + w * LANES, _MM_HINT_T0);
+            }
+#pragma GCC unroll 12
+            for (int i = 0; i < N; i++) {
+                const Lanes weight = all(weights[i * room + page * PAGE + t]);
+#pragma GCC unroll 4
+                for (int w = 0; w < WIDE; w++) mixed[i][w] = fma(weight, value[w], mixed[i][w]);
+            }
+        }
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < N; i++)
+#pragma GCC unroll 4
+        for (int w = 0; w < WIDE; w++) {
+            float whole[LANES];
+            store(whole, mixed[i][w] / all(total[i]));
+            const int at = d + w * LANES;
+            std::memcpy(some.out[i] + at, whole, std::min<int>(LANES, h.width - at) * sizeof(float));
+        }
+}
+
 template <int N>
 inline void attend_some(const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h, int head,
                         float scale, float* weights) {
+    constexpr int BESIDE = side_by_side<N>();
     const int from = some.first[0], last = some.last[N - 1];
     const int first_page = from / PAGE, pages = last / PAGE + 1;
     const size_t room = static_cast<size_t>(pages) * PAGE;
     Lanes most[N];
     for (int i = 0; i < N; i++) most[i] = all(-INFINITY);
-    for (int page = first_page; page < pages; page++) {
-        const float* keys = key_page(arena, table[page], layer, h, head);
-        Lanes scores[N];
-#pragma GCC unroll 12
-        for (int i = 0; i < N; i++) scores[i] = zeros();
-        for (int d = 0; d < h.width; d++) {
-            const Lanes key = load(keys + d * PAGE);
-#pragma GCC unroll 12
-            for (int i = 0; i < N; i++) scores[i] = fma(all(some.q[i][d]), key, scores[i]);
-        }
+    const auto take = [&](int page, const Lanes* scores) {
         for (int i = 0; i < N; i++) {
-            uint32_t seen = 0xFFFF;
-            const int begin = page * PAGE;
-            if (some.last[i] < begin + PAGE - 1)
-                seen = some.last[i] < begin ? 0 : (2u << (some.last[i] - begin)) - 1;
-            if (some.first[i] > begin)
-                seen &= some.first[i] >= begin + PAGE ? 0 : ~((1u << (some.first[i] - begin)) - 1);
+            const uint32_t seen = seen_of(page * PAGE, some.first[i], some.last[i]);
             const Lanes score = where(seen, scores[i] * all(scale), -INFINITY);
             most[i] = maximum(most[i], score);
-            store(weights + i * room + begin, score);
+            store(weights + i * room + page * PAGE, score);
         }
+    };
+    int page = first_page;
+    for (; page + BESIDE <= pages; page += BESIDE) {
+        const float *keys[BESIDE], *next[BESIDE];
+        for (int p = 0; p < BESIDE; p++) {
+            keys[p] = key_page(arena, table[page + p], layer, h, head);
+            next[p] = key_page(arena, table[std::min(page + p + BESIDE, pages - 1)], layer, h, head);
+        }
+        Lanes scores[BESIDE][N];
+        score_pages<N, BESIDE>(some, keys, next, h.width, scores);
+        for (int p = 0; p < BESIDE; p++) take(page + p, scores[p]);
+    }
+    for (; page < pages; page++) {
+        const float* keys = key_page(arena, table[page], layer, h, head);
+        Lanes scores[1][N];
+        score_pages<N, 1>(some, &keys, &keys, h.width, scores);
+        take(page, scores[0]);
     }
     float total[N];
     for (int i = 0; i < N; i++) {
         const Lanes top = all(largest(most[i]));
         Lanes sums = zeros();
-        for (int page = first_page; page < pages; page++) {
-            float* at = weights + i * room + page * PAGE;
+        for (int each = first_page; each < pages; each++) {
+            float* at = weights + i * room + each * PAGE;
             const Lanes weight = exponential(load(at) - top);
             store(at, weight);
             sums = sums + weight;
         }
         total[i] = sum(sums);
     }
-    for (int d = 0; d < h.width; d += LANES) {
-        Lanes mixed[N];
-#pragma GCC unroll 12
-        for (int i = 0; i < N; i++) mixed[i] = zeros();
-        for (int page = first_page; page < pages; page++) {
-            const float* values = key_page(arena, table[page], layer, h, head) + head_floats(h) + d;
-            const int tokens = std::min(PAGE, last - page * PAGE + 1);
-            for (int t = std::max(0, from - page * PAGE); t < tokens; t++) {
-                const Lanes value = load(values + t * padded(h.width));
-#pragma GCC unroll 12
-                for (int i = 0; i < N; i++)
-                    mixed[i] = fma(all(weights[i * room + page * PAGE + t]), value, mixed[i]);
-            }
-        }
-        const int width = std::min<int>(LANES, h.width - d);
-        for (int i = 0; i < N; i++) {
-            float whole[LANES];
-            store(whole, mixed[i] / all(total[i]));
-            std::memcpy(some.out[i] + d, whole, width * sizeof(float));
-        }
-    }
+    int d = 0;
+    for (; d + BESIDE * LANES <= h.width; d += BESIDE * LANES)
+        mix_values<N, BESIDE>(some, arena, table, layer, h, head, d, weights, total);
+    for (; d < h.width; d += LANES) mix_values<N, 1>(some, arena, table, layer, h, head, d, weights, total);
 }
 
 inline void attend(int count, const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "float_product.h"
 #include "panels.h"
 
 namespace engine {
@@ -10,50 +11,72 @@ namespace engine {
 // Exact sums of int8 products, then float(sum) · row scale · output scale.
 #if defined(__AVX512F__)
 
-template <int ROWS, int PANELS>
-inline void int8_tile(const Matrix& m, size_t panel, const int8_t* a, size_t a_step, const float* a_scales, float* c,
+// The instruction wants one side unsigned: inputs are kept as code + 128, and 128 times the weights' own sum is taken
+// off again.
+using Code = uint8_t;
+constexpr int INT8_ROWS = 12;
+
+inline void store_codes(Code* out, Lanes whole) {
+    const __m128i flipped = _mm_xor_si128(_mm512_cvtepi32_epi8(_mm512_cvtps_epi32(whole.v)), _mm_set1_epi8(-128));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), flipped);
+}
+
+// sums += Σ of four products in each lane. Not by the intrinsic: compilers wrap it in moves of the sums that cost as
+// much as the products.
+inline void add_products(__m512i& sums, __m512i inputs, __m512i weights) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(inputs), "v"(weights));
+}
+
+// With AHEAD the panels to come are asked for meanwhile.
+template <int ROWS, int PANELS, bool AHEAD>
+inline void int8_tile(const Matrix& m, size_t panel, const Code* a, size_t a_step, const float* a_scales, float* c,
                       size_t c_step) {
     const size_t fours = (static_cast<size_t>(m.inputs) + 3) / 4, step = panel_bytes(m);
     const uint8_t* b = m.data + panel * step;
-    const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80)), ones = _mm512_set1_epi8(1);
     __m512i sums[ROWS][PANELS];
 #pragma GCC unroll 32
     for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
         for (int p = 0; p < PANELS; p++) sums[r][p] = _mm512_setzero_si512();
-    // The instruction wants one side unsigned: weights + 128, and 128 times the row's own sum is taken off again.
-    __m512i own[ROWS];
-#pragma GCC unroll 32
-    for (int r = 0; r < ROWS; r++) own[r] = _mm512_setzero_si512();
     for (size_t i = 0; i < fours; i++) {
         __m512i weights[PANELS];
 #pragma GCC unroll 8
-        for (int p = 0; p < PANELS; p++)
-            weights[p] = _mm512_xor_si512(_mm512_loadu_si512(b + p * step + i * 64), flip);
+        for (int p = 0; p < PANELS; p++) {
+            weights[p] = _mm512_loadu_si512(b + p * step + i * 64);
+            if (AHEAD) _mm_prefetch(b + (PANELS + p) * step + i * 64, _MM_HINT_T1);
+        }
 #pragma GCC unroll 32
         for (int r = 0; r < ROWS; r++) {
             int32_t four;
             std::memcpy(&four, a + r * a_step + i * 4, 4);
             const __m512i x = _mm512_set1_epi32(four);
 #pragma GCC unroll 8
-            for (int p = 0; p < PANELS; p++) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], weights[p], x);
-            own[r] = _mm512_dpbusd_epi32(own[r], ones, x);
+            for (int p = 0; p < PANELS; p++) add_products(sums[r][p], x, weights[p]);
         }
     }
 #pragma GCC unroll 32
     for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
         for (int p = 0; p < PANELS; p++) {
-            const __m512i exact = _mm512_sub_epi32(sums[r][p], _mm512_slli_epi32(own[r], 7));
-            const Lanes value = {_mm512_cvtepi32_ps(exact)};
+            const __m512i more = _mm512_slli_epi32(_mm512_loadu_si512(m.sums + (panel + p) * LANES), 7);
+            const Lanes value = {_mm512_cvtepi32_ps(_mm512_sub_epi32(sums[r][p], more))};
             store(c + r * c_step + p * LANES, value * all(a_scales[r]) * load(m.scales + (panel + p) * LANES));
         }
 }
 
 #else
 
-template <int ROWS, int PANELS>
-inline void int8_tile(const Matrix& m, size_t panel, const int8_t* a, size_t a_step, const float* a_scales, float* c,
+// Of two bytes, as the instruction that adds pairs of products takes them.
+using Code = int16_t;
+constexpr int INT8_ROWS = 3;
+
+inline void store_codes(Code* out, Lanes whole) {
+    const __m256i pairs = _mm256_packs_epi32(_mm256_cvtps_epi32(whole.a), _mm256_cvtps_epi32(whole.b));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permute4x64_epi64(pairs, 0b11011000));
+}
+
+template <int ROWS, int PANELS, bool AHEAD>
+inline void int8_tile(const Matrix& m, size_t panel, const Code* a, size_t a_step, const float* a_scales, float* c,
                       size_t c_step) {
     const size_t fours = (static_cast<size_t>(m.inputs) + 3) / 4, step = panel_bytes(m);
     for (int p = 0; p < PANELS; p++) {
@@ -67,9 +90,9 @@ inline void int8_tile(const Matrix& m, size_t panel, const int8_t* a, size_t a_s
             __m256i x[ROWS];
 #pragma GCC unroll 8
             for (int r = 0; r < ROWS; r++) {
-                int32_t four;
-                std::memcpy(&four, a + r * a_step + i * 4, 4);
-                x[r] = _mm256_broadcastq_epi64(_mm_cvtepi8_epi16(_mm_cvtsi32_si128(four)));
+                int64_t four;
+                std::memcpy(&four, a + r * a_step + i * 4, 8);
+                x[r] = _mm256_set1_epi64x(four);
             }
 #pragma GCC unroll 4
             for (int q = 0; q < 4; q++) {
@@ -95,20 +118,18 @@ inline void int8_tile(const Matrix& m, size_t panel, const int8_t* a, size_t a_s
 
 #endif
 
-#if defined(__AVX512F__)
-constexpr int INT8_ROWS = 8, INT8_PANELS = 2;
-#else
-constexpr int INT8_ROWS = 3, INT8_PANELS = 1;
-#endif
-
 template <int PANELS>
-inline void int8_panels(const Matrix& m, size_t panel, const int8_t* a, size_t a_step, const float* a_scales, int rows,
+inline void int8_panels(const Matrix& m, size_t panel, const Code* a, size_t a_step, const float* a_scales, int rows,
                         float* c, size_t c_step) {
     for (int row = 0; row < rows; row += INT8_ROWS) {
-        const int8_t* x = a + row * a_step;
+        const Code* x = a + row * a_step;
         float* y = c + row * c_step;
-#define ENGINE_ROWS(N) \
-    case N: int8_tile<N, PANELS>(m, panel, x, a_step, a_scales + row, y, c_step); break;
+#define ENGINE_ROWS(N)                                                                            \
+    case N:                                                                                       \
+        if constexpr (N <= FEW_ROWS || PANELS <= PANELS_AT_ONCE)                                  \
+            row == 0 ? int8_tile<N, PANELS, true>(m, panel, x, a_step, a_scales + row, y, c_step) \
+                     : int8_tile<N, PANELS, false>(m, panel, x, a_step, a_scales + row, y, c_step); \
+        break;
         switch (std::min(INT8_ROWS, rows - row)) {
             ENGINE_ROWS(1)
             ENGINE_ROWS(2)
@@ -119,6 +140,10 @@ inline void int8_panels(const Matrix& m, size_t panel, const int8_t* a, size_t a
             ENGINE_ROWS(6)
             ENGINE_ROWS(7)
             ENGINE_ROWS(8)
+            ENGINE_ROWS(9)
+            ENGINE_ROWS(10)
+            ENGINE_ROWS(11)
+            ENGINE_ROWS(12)
 #endif
         }
 #undef ENGINE_ROWS
@@ -127,18 +152,14 @@ inline void int8_panels(const Matrix& m, size_t panel, const int8_t* a, size_t a
 
 // The row's scale, and its codes: whole numbers of scales, ties to even. Rows of zeros have scale 1. Reads and writes
 // whole lanes: the room behind the row has to be there.
-inline float quantize(const float* x, size_t width, int8_t* codes) {
+inline float quantize(const float* x, size_t width, Code* codes) {
     Lanes large = zeros();
     size_t i = 0;
     for (; i + LANES <= width; i += LANES) large = maximum(magnitude(load(x + i)), large);
     float most = largest(large);
     for (; i < width; i++) most = std::max(most, std::fabs(x[i]));
     const float scale = most > 0.0f ? most / 127.0f : 1.0f;
-    for (i = 0; i < padded(width); i += LANES) {
-        alignas(64) float whole[LANES];
-        store(whole, nearest(load(x + i) / all(scale)));
-        for (int lane = 0; lane < LANES; lane++) codes[i + lane] = static_cast<int8_t>(whole[lane]);
-    }
+    for (i = 0; i < padded(width); i += LANES) store_codes(codes + i, nearest(load(x + i) / all(scale)));
     return scale;
 }
 

@@ -7,28 +7,41 @@
 
 using namespace engine;
 
+namespace {
+
+// A team and the room it works in.
+struct Site {
+    explicit Site(int members) : team(members) {}
+    Team team;
+    Workspace room;
+};
+
+Team& team_of(void* site) { return static_cast<Site*>(site)->team; }
+
+}  // namespace
+
 extern "C" {
 
-void* engine_team(int members) { return new Team(members); }
+void* engine_open(int members) { return new Site(members); }
 
-void engine_disband(void* team) { delete static_cast<Team*>(team); }
+void engine_close(void* site) { delete static_cast<Site*>(site); }
 
-void engine_hidden(void* team, const Model* model, const Rows* rows, uint8_t* arena, float* out) {
-    Team& all_members = *static_cast<Team*>(team);
-    Pass pass(*model, *rows, arena, out, all_members.members());
+void engine_hidden(void* site, const Model* model, const Rows* rows, uint8_t* arena, float* out) {
+    Team& all_members = team_of(site);
+    Pass pass(*model, *rows, arena, out, all_members.members(), static_cast<Site*>(site)->room);
     all_members.run([&](int member) { pass.run(member); });
 }
 
 // Of the states in `asked`, or where `logits` is not null of those, `step` floats apart.
-void engine_read_out(void* team, const Model* model, const ReadOut* asked, const float* logits, int64_t step) {
-    Team& all_members = *static_cast<Team*>(team);
+void engine_read_out(void* site, const Model* model, const ReadOut* asked, const float* logits, int64_t step) {
+    Team& all_members = team_of(site);
     Reading reading(model->head, *asked, model->hidden, all_members.members(), logits, static_cast<size_t>(step));
     all_members.run([&](int member) { reading.run(member); });
 }
 
 // states [count][hidden] by the head into out [count][padded outputs].
-void engine_logits(void* team, const Model* model, const float* states, int32_t count, int32_t bfloat, float* out) {
-    Team& all_members = *static_cast<Team*>(team);
+void engine_logits(void* site, const Model* model, const float* states, int32_t count, int32_t bfloat, float* out) {
+    Team& all_members = team_of(site);
     Meeting meeting(all_members.members());
     const size_t step = padded(model->head.outputs);
     const Inputs in = {states, nullptr, nullptr, static_cast<size_t>(model->hidden), count};
@@ -41,9 +54,9 @@ void engine_logits(void* team, const Model* model, const float* states, int32_t 
 }
 
 // One token for each of `count` rows of logits, `step` floats apart.
-void engine_sample(void* team, const float* logits, int64_t step, int32_t width, int32_t count, const Draw* draws,
+void engine_sample(void* site, const float* logits, int64_t step, int32_t width, int32_t count, const Draw* draws,
                    int32_t* tokens) {
-    Team& all_members = *static_cast<Team*>(team);
+    Team& all_members = team_of(site);
     Meeting meeting(all_members.members());
     all_members.run([&](int) {
         for (int row; (row = meeting.take()) < count;) tokens[row] = sample(logits + row * step, width, draws[row]);
@@ -51,12 +64,12 @@ void engine_sample(void* team, const float* logits, int64_t step, int32_t width,
 }
 
 // a [rows][inputs] by a matrix into out [rows][padded outputs]; for int8 the rows are quantized first.
-void engine_multiply(void* team, const Matrix* matrix, const float* a, int32_t rows, float* out) {
-    Team& all_members = *static_cast<Team*>(team);
+void engine_multiply(void* site, const Matrix* matrix, const float* a, int32_t rows, float* out) {
+    Team& all_members = team_of(site);
     Meeting meeting(all_members.members());
     const size_t width = padded(matrix->inputs);
     std::vector<float> values(rows * width, 0.0f), scales(rows);
-    std::vector<int8_t> codes(rows * width, 0);
+    std::vector<Code> codes(rows * width, 0);
     for (int row = 0; row < rows; row++) {
         std::memcpy(values.data() + row * width, a + static_cast<size_t>(row) * matrix->inputs,
                     matrix->inputs * sizeof(float));

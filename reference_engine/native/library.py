@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,6 +30,7 @@ class Matrix(ctypes.Structure):
         ("group", c_int32),
         ("data", c_void_p),
         ("scales", c_void_p),
+        ("sums", c_void_p),
         ("bias", c_void_p),
     ]
 
@@ -108,10 +109,17 @@ def padded(count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A matrix with the arrays that it points into."""
+    """A matrix with the arrays that it points into, its panels first."""
 
     view: Matrix
     kept: tuple[NDArray[Any], ...]
+
+    def moved(self, copied: Callable[[NDArray[np.uint8]], NDArray[np.uint8]]) -> Packed:
+        """The same matrix, its panels where `copied` puts them."""
+        panels = copied(self.kept[0])
+        view = Matrix.from_buffer_copy(self.view)
+        view.data = panels.ctypes.data
+        return Packed(view, (panels, *self.kept[1:]))
 
     @property
     def nbytes(self) -> int:
@@ -125,18 +133,19 @@ def packed(
     *,
     group: int = 1,
     scales: NDArray[np.float32] | None = None,
+    sums: NDArray[np.int32] | None = None,
     bias: NDArray[np.float32] | None = None,
 ) -> Packed:
-    """`shape` is [outputs, inputs]; scales and bias are padded to whole panels here."""
+    """`shape` is [outputs, inputs]; scales, sums and bias are padded to whole panels here."""
     outputs, inputs = shape
-    wide = [None if each is None else _to_panels(each, outputs) for each in (scales, bias)]
+    wide = [None if each is None else _to_panels(each, outputs) for each in (scales, sums, bias)]
     pointers = [None if each is None else each.ctypes.data for each in wide]
     view = Matrix(kind, outputs, inputs, group, data.ctypes.data, *pointers)
     return Packed(view, (data, *(each for each in wide if each is not None)))
 
 
-def _to_panels(values: NDArray[np.float32], outputs: int) -> NDArray[np.float32]:
-    wide = np.zeros(padded(outputs), dtype=np.float32)
+def _to_panels(values: NDArray[Any], outputs: int) -> NDArray[Any]:
+    wide = np.zeros(padded(outputs), dtype=values.dtype)
     wide[:outputs] = values
     return wide
 
@@ -158,14 +167,14 @@ class Kernels:
     def _team(self) -> c_void_p:
         """The threads. A process that was forked has none of its parent's, so it makes its own."""
         if self._made_in != os.getpid():
-            self._members = c_void_p(self._library.engine_team(self.threads))
+            self._members = c_void_p(self._library.engine_open(self.threads))
             self._made_in = os.getpid()
         return self._members
 
     def close(self) -> None:
         """Ends the threads; a later call starts them again."""
         if self._made_in == os.getpid():
-            self._library.engine_disband(self._members)
+            self._library.engine_close(self._members)
         self._made_in = 0
 
     def hidden(self, model: Model, batch: Batch, arena: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -251,9 +260,9 @@ class Kernels:
 
     def _declare(self) -> None:
         library = self._library
-        library.engine_team.restype = c_void_p
-        library.engine_team.argtypes = [c_int32]
-        library.engine_disband.argtypes = [c_void_p]
+        library.engine_open.restype = c_void_p
+        library.engine_open.argtypes = [c_int32]
+        library.engine_close.argtypes = [c_void_p]
         library.engine_hidden.argtypes = [c_void_p, POINTER(Model), POINTER(_Rows), c_void_p, c_void_p]
         library.engine_read_out.argtypes = [c_void_p, POINTER(Model), POINTER(_ReadOut), c_void_p, c_int64]
         library.engine_logits.argtypes = [c_void_p, POINTER(Model), c_void_p, c_int32, c_int32, c_void_p]

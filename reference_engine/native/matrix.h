@@ -12,7 +12,7 @@ namespace engine {
 // Rows to be multiplied: floats, and for int8 matrices their codes and scales.
 struct Inputs {
     const float* values;
-    const int8_t* codes;
+    const Code* codes;
     const float* scales;
     size_t step;  // elements from row to row, of both
     int rows;
@@ -45,10 +45,12 @@ inline void multiply_panels(const Matrix& m, const Inputs& in, size_t from, size
         }
 }
 
-// A member's share of a whole product.
+// A member's share of a whole product, in pieces: small enough for all members to end together, and large enough for
+// the next panels to be on their way.
 inline void multiply(const Matrix& m, const Inputs& in, float* out, size_t out_step, Meeting& meeting) {
     const int count = static_cast<int>(panels(m));
-    const int piece = in.rows <= FEW_ROWS ? PANELS_FOR_FEW : PANELS_AT_ONCE * (in.rows < 64 ? 2 : 1);
+    const int at_once = in.rows <= FEW_ROWS ? PANELS_FOR_FEW : PANELS_AT_ONCE;
+    const int piece = std::max(1, count / (meeting.members() * 6 * at_once)) * at_once;
     for (int from; (from = meeting.take() * piece) < count;)
         multiply_panels(m, in, from, std::min(from + piece, count), out + static_cast<size_t>(from) * LANES, out_step);
 }

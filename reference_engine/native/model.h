@@ -91,24 +91,31 @@ inline void gated(const float* gate, const float* up, size_t width, bool bfloat,
     }
 }
 
+// What passes of one shape work in, one after the other.
+struct Workspace {
+    std::vector<float> x, in, joined, sums, scales;
+    std::vector<Code> codes;
+};
+
 // One forward pass, run by every member of a team at once.
 class Pass {
    public:
-    Pass(const Model& model, const Rows& rows, uint8_t* arena, float* out, int members)
-        : m_(model), rows_(rows), arena_(arena), out_(out), meeting_(members) {
+    Pass(const Model& model, const Rows& rows, uint8_t* arena, float* out, int members, Workspace& room)
+        : m_(model), rows_(rows), arena_(arena), out_(out), meeting_(members), x_(room.x), in_(room.in),
+          joined_(room.joined), sums_(room.sums), scales_(room.scales), codes_(room.codes) {
         const size_t n = rows.count;
         heads_ = {m_.heads, m_.kv_heads, m_.head_width};
         q_width_ = static_cast<size_t>(m_.heads) * m_.head_width;
         kv_width_ = static_cast<size_t>(m_.kv_heads) * m_.head_width;
         width_ = std::max({padded(m_.hidden), padded(m_.wide), padded(q_width_)});
         joined_width_ = std::max(padded(q_width_ + 2 * kv_width_), padded(2 * static_cast<size_t>(m_.wide)));
-        x_.assign(n * padded(m_.hidden), 0.0f);
-        in_.assign(n * width_, 0.0f);
-        joined_.assign(n * joined_width_, 0.0f);
-        sums_.assign(n * padded(m_.hidden), 0.0f);
+        at_least(x_, n * padded(m_.hidden));
+        at_least(in_, n * width_);
+        at_least(joined_, n * joined_width_);
+        at_least(sums_, n * padded(m_.hidden));
         if (m_.activations == INT8_ROW) {
-            codes_.assign(n * width_, 0);
-            scales_.assign(n, 1.0f);
+            at_least(codes_, n * width_);
+            at_least(scales_, n);
         }
         share_queries();
     }
@@ -158,6 +165,11 @@ class Pass {
         int group;  // which of the head's query heads come first
         int width;  // how many of them
     };
+
+    template <typename Value>
+    static void at_least(std::vector<Value>& room, size_t size) {
+        if (room.size() < size) room.resize(size);
+    }
 
     template <typename Work>
     void each_row(const Work& work) {
@@ -252,17 +264,18 @@ class Pass {
         round_row(head, padded(m_.head_width));
     }
 
+    // Head after head of a sequence, so that its keys and values stay near.
     void share_queries() {
         const int group = m_.heads / m_.kv_heads;
         const int width = std::min(group, QUERIES_AT_ONCE);
         const int most = std::max(1, QUERIES_AT_ONCE / width);
-        for (int row = 0; row < rows_.count;) {
-            int count = 1;
-            while (count < most && row + count < rows_.count && rows_.owners[row + count] == rows_.owners[row]) count++;
+        for (int row = 0, end = 0; row < rows_.count; row = end) {
+            while (end < rows_.count && rows_.owners[end] == rows_.owners[row]) end++;
             for (int head = 0; head < m_.kv_heads; head++)
-                for (int first = 0; first < group; first += width)
-                    tasks_.push_back({row, count, head, first, std::min(width, group - first)});
-            row += count;
+                for (int from = row; from < end; from += most)
+                    for (int first = 0; first < group; first += width)
+                        tasks_.push_back(
+                            {from, std::min(most, end - from), head, first, std::min(width, group - first)});
         }
     }
 
@@ -292,8 +305,8 @@ class Pass {
     Meeting meeting_;
     Heads heads_;
     size_t q_width_, kv_width_, width_, joined_width_;
-    std::vector<float> x_, in_, joined_, sums_, scales_;
-    std::vector<int8_t> codes_;
+    std::vector<float>&x_, &in_, &joined_, &sums_, &scales_;
+    std::vector<Code>& codes_;
     std::vector<Task> tasks_;
 };
 

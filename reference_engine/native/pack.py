@@ -29,7 +29,8 @@ def int8_rows(codes: NDArray[np.int8], scales: Floats, bias: Floats | None = Non
     outputs, inputs = codes.shape
     wide = _padded(codes, rows=LANES, columns=4)
     panels = wide.reshape(-1, LANES, wide.shape[1] // 4, 4).transpose(0, 2, 1, 3)
-    return packed(I8, (outputs, inputs), _bytes(panels), scales=scales, bias=bias)
+    sums = codes.sum(axis=1, dtype=np.int32)
+    return packed(I8, (outputs, inputs), _bytes(panels), scales=scales, sums=sums, bias=bias)
 
 
 def int8_groups(codes: NDArray[np.int8], scales: NDArray[np.float16], group: int, bias: Floats | None = None) -> Packed:

@@ -24,6 +24,7 @@ struct Matrix {
     int32_t group;        // inputs that share a scale
     const uint8_t* data;  // the panels
     const float* scales;  // I8: of each output
+    const int32_t* sums;  // I8: of each output's codes
     const float* bias;    // of each output, or null
 };
 

@@ -127,14 +127,14 @@ class Reading {
         Lanes most = all(-INFINITY);
         for (int i = 0; i < width; i += LANES) most = maximum(most, load(logits + i));
         const Lanes top = all(largest(most));
-        double mass = 0.0;
+        Lanes masses = zeros();
         Best& best = best_[member][row];
         const int32_t own = asked_.own[row];
         const Lanes own_logit = all(asked_.own_logit[row]);
         int32_t ahead = 0;
         for (int i = 0; i < width; i += LANES) {
             const Lanes x = load(logits + i);
-            mass += static_cast<double>(sum(exponential(x - top)));
+            masses = masses + exponential(x - top);
             if (own >= 0) {
                 ahead += __builtin_popcount(above(x, own_logit));
                 for (uint32_t same = equal(x, own_logit); same != 0; same &= same - 1)
@@ -149,7 +149,7 @@ class Reading {
         }
         ranks_[member][row] += ahead;
         tops_[static_cast<size_t>(tile) * asked_.count + row] = largest(most);
-        masses_[static_cast<size_t>(tile) * asked_.count + row] = mass;
+        masses_[static_cast<size_t>(tile) * asked_.count + row] = sum(masses);
     }
 
     void conclude(int row) {

@@ -41,8 +41,16 @@ class Noise {
     uint64_t key_;
 };
 
+// The first of the largest logits.
 inline int32_t most_likely(const float* logits, int width) {
-    return static_cast<int32_t>(std::max_element(logits, logits + width) - logits);
+    const int whole = width / LANES * LANES;
+    Lanes large = all(-INFINITY);
+    for (int i = 0; i < whole; i += LANES) large = maximum(load(logits + i), large);
+    float most = largest(large);
+    for (int i = whole; i < width; i++) most = std::max(most, logits[i]);
+    for (int i = 0; i < whole; i += LANES)
+        if (const uint32_t same = equal(load(logits + i), all(most))) return i + __builtin_ctz(same);
+    return static_cast<int32_t>(std::find(logits + whole, logits + width, most) - logits) % width;
 }
 
 // Of all tokens. Where 1 - u is at least e^(scaled - best), the noise is too small to win, and its logarithms are saved.

@@ -29,6 +29,8 @@ class Meeting {
    public:
     explicit Meeting(int members) : members_(members) {}
 
+    int members() const { return members_; }
+
     void wait() {
         if (members_ == 1) {
             next_.store(0, std::memory_order_relaxed);

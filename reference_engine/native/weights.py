@@ -16,6 +16,7 @@ from reference_engine.model.layout import EMBEDDING, FINAL_NORM, HEAD, block_nam
 from reference_engine.model.rope import inverse_frequencies
 from reference_engine.native import pack
 from reference_engine.native.library import ACTIVATIONS, Layer, Model, Packed
+from reference_engine.native.slabs import Slabs
 from reference_engine.profile import NumericsProfile
 from reference_engine.weights.quantize import alteration, as_bf16, int4_codes, int8_codes
 from reference_engine.weights.source import WeightSource, check_finite
@@ -42,6 +43,7 @@ class _Loader:
         self._source = source
         self._profile = profile
         self._shapes = expected_tensors(source.config)
+        self._slabs = Slabs()
         self.kept: list[Any] = []
         self.nbytes = 0
 
@@ -68,9 +70,10 @@ class _Loader:
         return pack.floats(_array(self._rounded(self._read(name))))
 
     def packed(self, matrix: Packed) -> Any:
-        self.kept.append(matrix)
-        self.nbytes += matrix.nbytes
-        return matrix.view
+        moved = matrix.moved(self._slabs.copied)
+        self.kept.append(moved)
+        self.nbytes += moved.nbytes
+        return moved.view
 
     def keep(self, array: NDArray[Any]) -> NDArray[Any]:
         self.kept.append(array)
