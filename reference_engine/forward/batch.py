@@ -69,6 +69,11 @@ class Forward(Protocol):
     What a row gives depends on its own token, its position and the tokens before it, and on nothing else.
     """
 
+    def first_layers(self, count: int) -> Forward:
+        """The same over the same pages without the layers after the first `count`: what it writes of a row are the
+        bits that the whole model writes there."""
+        ...
+
     def hidden(self, batch: Batch) -> NDArray[np.float32]:
         """Runs the rows, writing their keys and values; the final hidden states [read, hidden] after the last norm."""
         ...

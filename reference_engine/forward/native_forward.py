@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reference_engine.forward.batch import PAGE, Asked, Batch, ReadOut
 from reference_engine.model.config import ModelConfig
-from reference_engine.native.library import ACTIVATIONS, Kernels, padded
+from reference_engine.native.library import ACTIVATIONS, Kernels, Model, padded
 from reference_engine.native.weights import NativeWeights
 from reference_engine.profile import NumericsProfile
 from reference_engine.sample import Draw
@@ -40,6 +41,11 @@ class NativeForward:
         self._kernels = kernels
         self._weights = weights
         self._arena = arena
+
+    def first_layers(self, count: int) -> NativeForward:
+        model = Model.from_buffer_copy(self._weights.model)
+        model.layer_count = count
+        return NativeForward(self._kernels, replace(self._weights, model=model), self._arena)
 
     def hidden(self, batch: Batch) -> NDArray[np.float32]:
         return self._kernels.hidden(self._weights.model, batch, self._arena)

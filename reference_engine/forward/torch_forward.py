@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -89,6 +90,12 @@ class TorchForward:
         self._matrices = [_Matrices.of(layer, profile) for layer in weights.layers]
         self._frequencies = weights.rope_frequencies.to(self._arithmetic.dtype)
         self._head = Head(weights.head, self._arithmetic, self._row_multiple, oracle=profile.oracle)
+
+    def first_layers(self, count: int) -> TorchForward:
+        shorter = copy(self)
+        shorter._weights = replace(self._weights, layers=self._weights.layers[:count])
+        shorter._matrices = self._matrices[:count]
+        return shorter
 
     @torch.inference_mode()
     def hidden(self, batch: Batch) -> NDArray[np.float32]:
