@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from reference_engine.jobs import GenerateJob, Job, ScoreJob
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import Records, records_of_rows
 from reference_engine.runner import Passed, Runner
-from reference_engine.sched.plan import Outcome, Plan, batch_of, filled
+from reference_engine.sched.plan import Outcome, Plan
 from reference_engine.sched.request import Request, State
 from reference_engine.sched.scheduler import Counts, Scheduler
 
@@ -89,11 +89,14 @@ class Lane:
         """Lets the least urgent request go back to waiting, for its pages; False where none runs."""
         return self._scheduler.give_way()
 
+    def settled(self, planned: Planned) -> Planned:
+        """What is launched, once the pass before it has landed."""
+        return replace(planned, plan=self._scheduler.settled(planned.plan))
+
     def launched(self, plan: Plan) -> Callable[[], Passed]:
-        """The pass, with every token known that it runs."""
-        batch = filled(batch_of(plan), plan)
+        """The pass."""
         jobs = {entry.request.id: job for entry in plan.entries if (job := self._jobs.get(entry.request.id))}
-        return lambda: self._runner.run(plan, batch, jobs)
+        return lambda: self._runner.run(plan, jobs)
 
     def land(self, plan: Plan, passed: Passed) -> None:
         self._scheduler.commit(plan, self._outcomes(passed))
@@ -144,7 +147,7 @@ class Lane:
             job = self._jobs.get(request_id)
             if isinstance(job, GenerateJob):
                 tokens, ended = _taken(job, sampled.tokens, sampled.read)
-                outcomes[request_id] = Outcome(tokens, ended)
+                outcomes[request_id] = Outcome(tokens, ended, sampled.drafted)
         return outcomes
 
     def _conclude(self, request: Request) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from reference_engine.drafters import drafter_of
 from reference_engine.forward.choice import Choice, Loaded, tested
 from reference_engine.kv.arena import Arena
 from reference_engine.kv.radix import RadixTree
@@ -21,7 +22,6 @@ from reference_engine.runner import Runner
 from reference_engine.sched.request import pages_for
 from reference_engine.sched.scheduler import Limits, Scheduler
 from reference_engine.sched.tree_memory import TreeMemory
-from reference_engine.spec import ngram_drafts
 from reference_engine.weights.source import WeightSource
 
 _RECORDED_TOP_K = 20
@@ -107,11 +107,11 @@ class Lanes:
         self._first_tree = self._first_tree or tree
         memory = TreeMemory(tree, pool)
         options = self._options
-        drafts = {"none": None, "ngram": ngram_drafts}[options.draft]
-        most_drafted = options.most_drafted if drafts else 0
+        drafter = drafter_of(options, loaded.forward, self._config.n_layers)
+        most_drafted = options.most_drafted if drafter else 0
         lane = Lane(
-            Scheduler(Limits(options.token_budget, options.max_running, most_drafted), memory, drafts),
-            Runner(loaded.forward, memory),
+            Scheduler(Limits(options.token_budget, options.max_running, most_drafted), memory),
+            Runner(loaded.forward, memory, drafter),
             tree,
             exactness=exactness,
             remark=remark,

@@ -163,6 +163,7 @@ class Loop:
             self._changed.wait_for(lambda: self._messages or self._closed)
 
     def _launch(self, planned: Planned) -> _Flight:
+        planned = planned.lane.settled(planned)
         work = planned.lane.launched(planned.plan)
 
         def run() -> tuple[Passed, Step]:

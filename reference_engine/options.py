@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Draft = Literal["none", "ngram"]
+from reference_engine.spec import Drafter
+
+Draft = Literal["none", "ngram", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +17,15 @@ class EngineOptions:
     `kept_profiles` altered copies of the weights stay in memory besides the stored ones. `kv_bytes` is the memory for
     keys, values and cached log-probabilities, None for what one whole context needs and half a gigabyte at least.
     `token_budget` rows run in one pass, of `max_running` requests at most. `draft` says what proposes tokens ahead,
-    `most_drafted` how many at a time. `threads` None takes all cores.
+    `most_drafted` how many at a time; `draft_layers` are the first layers that `model` drafts with, None for a third of
+    them. `threads` None takes all cores.
     """
 
     kept_profiles: int = 2
     kv_bytes: int | None = None
     token_budget: int = 512
     max_running: int = 64
-    draft: Draft = "none"
+    draft: Draft | Drafter = "none"
     most_drafted: int = 8
+    draft_layers: int | None = None
     threads: int | None = None

@@ -8,22 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_engine.forward.batch import Asked, Batch, Forward, ReadOut
+from reference_engine.forward.batch import Asked, Forward, ReadOut
 from reference_engine.forward.reading import part
 from reference_engine.jobs import NO_TOKEN, GenerateJob, Job, ScoreJob
-from reference_engine.sched.plan import Entry, Plan
+from reference_engine.sched.plan import Entry, Plan, batch_of
 from reference_engine.sched.tree_memory import TreeMemory
+from reference_engine.spec import Drafter, Drafting, proven
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The tokens that a request's rows gave: the sampled one, or those drafted that proved right and one more.
+    """The tokens that a request's rows gave: those of the `drafted` ones that proved right, and one more.
 
     Line i of `read` is the distribution that token i was drawn from.
     """
 
     tokens: tuple[int, ...]
     read: ReadOut
+    drafted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +48,33 @@ class _Part:
 class Runner:
     """Not safe for several threads at once."""
 
-    def __init__(self, forward: Forward, memory: TreeMemory) -> None:
+    def __init__(self, forward: Forward, memory: TreeMemory, drafter: Drafter | None = None) -> None:
         self._forward = forward
         self._memory = memory
+        self._drafter = drafter
 
-    def run(self, plan: Plan, batch: Batch, jobs: Mapping[str, Job]) -> Passed:
-        """`jobs` of requests that have ended are missing; their rows are run and not read."""
+    def run(self, plan: Plan, jobs: Mapping[str, Job]) -> Passed:
+        """Of a settled plan. `jobs` of requests that have ended are missing; their rows are run and not read."""
         self._memory.copy(plan.copies)
-        hidden = self._forward.hidden(batch)
+        plan = plan.with_drafts(self._proposals(plan, jobs))
+        hidden = self._forward.hidden(batch_of(plan))
         parts = [
             _Part(entry, jobs[entry.request.id], range(lines.start, lines.stop))
             for entry, lines in plan.read_lines()
             if entry.request.id in jobs and lines.stop > lines.start
         ]
         return Passed(self._scored(hidden, parts), self._sampled(hidden, parts))
+
+    def _proposals(self, plan: Plan, jobs: Mapping[str, Job]) -> Mapping[str, Sequence[int]]:
+        drafting = [
+            Drafting(entry.request, entry.drafts, entry.pages, job.draw)
+            for entry in plan.entries
+            if entry.drafts and isinstance(job := jobs.get(entry.request.id), GenerateJob)
+        ]
+        if self._drafter is None or not drafting:
+            return {}
+        proposals = self._drafter.proposals(drafting)
+        return {each.request.id: tokens for each, tokens in zip(drafting, proposals, strict=True)}
 
     def _scored(self, hidden: NDArray[np.float32], parts: Sequence[_Part]) -> dict[str, ReadOut]:
         scoring = [(each, each.job) for each in parts if isinstance(each.job, ScoreJob)]
@@ -93,14 +108,8 @@ class Runner:
         for each, job in sampling:
             rows = slice(at, at + len(each.lines))
             kept = proven(each.entry.drafted, tokens[rows])
-            found[job.request.id] = Sampled(kept, part(read, rows, job.params.top_k_logprobs, 0))
+            found[job.request.id] = Sampled(
+                kept, part(read, rows, job.params.top_k_logprobs, 0), len(each.entry.drafted)
+            )
             at = rows.stop
         return found
-
-
-def proven(drafted: Sequence[int], sampled: Sequence[int]) -> tuple[int, ...]:
-    """The sampled tokens up to the first that the drafted ones did not foresee: what comes without any draft."""
-    right = 0
-    while right < len(drafted) and drafted[right] == sampled[right]:
-        right += 1
-    return tuple(sampled[: right + 1])

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
+from reference_engine.sample import Draw
 from reference_engine.sched.request import Request
 
-_LONGEST, _SHORTEST = 4, 2
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """A request that up to `most` tokens may be proposed for, to follow `request.known`.
+
+    All but the last known token are computed; `pages` have room for it and the proposed ones. `draw` says how the token
+    at a position will be drawn.
+    """
+
+    request: Request
+    most: int
+    pages: Sequence[int]
+    draw: Callable[[int], Draw]
 
 
-def ngram_drafts(request: Request, most: int) -> Sequence[int]:
-    """What followed the last time that the latest tokens stood in this order; the longest such run counts."""
-    known = request.known
-    for length in range(min(_LONGEST, len(known) - 1), _SHORTEST - 1, -1):
-        last = known[-length:]
-        for at in range(len(known) - length - 1, -1, -1):
-            if known[at : at + length] == last:
-                return known[at + length : at + length + most]
-    return ()
+class Drafter(Protocol):
+    """Asked in the pass, before it verifies; one pass at a time."""
+
+    def proposals(self, drafting: Sequence[Drafting]) -> list[Sequence[int]]:
+        """Token ids for each of the requests. What goes beyond `most` is not looked at."""
+        ...
+
+
+def proven(drafted: Sequence[int], sampled: Sequence[int]) -> tuple[int, ...]:
+    """The sampled tokens up to the first that the drafted ones did not foresee: what comes without any draft."""
+    right = 0
+    while right < len(drafted) and drafted[right] == sampled[right]:
+        right += 1
+    return tuple(sampled[: right + 1])

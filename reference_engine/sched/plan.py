@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from reference_engine.forward.batch import Batch
-from reference_engine.sched.request import Request
-
-PENDING = -1
-"""Stands in `Batch.ids` for a token that the pass in flight has yet to sample; `filled` puts the token there."""
+from reference_engine.sched.request import Request, State
 
 
 class Reason(Enum):
@@ -25,21 +22,26 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a pass gave a request: the sampled token, after the drafted ones that proved right, and whether it ends.
+    """What a pass gave a request: the sampled token, after those of the `drafted` that proved right; whether it ends.
 
     Empty for a request whose entry does not sample, and for one that has ended.
     """
 
     tokens: Sequence[int] = ()
     finished: bool = False
+    drafted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Rows `start` … `start + count - 1` of a request; the last ones are those of `drafted`.
+    """Rows `start` … `start + count - 1` of a request, and behind them room for up to `drafts` drafted tokens.
 
-    Rows from `read_from` on are read. Where `samples`, the row of the last token before the drafted ones gives the
-    next token, and each drafted token's row the one after it. `pages` is the page table.
+    Rows from `read_from` on are read. Where `samples`, the last of the `count` rows gives the next token, and each
+    drafted token's row the one after it. `pages` is the page table.
+
+    An entry comes about in three steps. Planned while drafts of the request are being verified, it begins where it
+    would if all of them proved right, and has pages for that; `settled` at launch, it begins where they were right to;
+    in the pass, `drafted` has the tokens that were proposed.
     """
 
     request: Request
@@ -47,37 +49,58 @@ class Entry:
     count: int
     read_from: int
     samples: bool
-    drafted: tuple[int, ...]
+    drafts: int
     pages: tuple[int, ...]
+    drafted: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return self.count + len(self.drafted)
 
     @property
     def end(self) -> int:
-        return self.start + self.count
+        return self.start + self.rows
+
+    @property
+    def most_rows(self) -> int:
+        return self.count + self.drafts
+
+    @property
+    def most_sampled(self) -> int:
+        return 1 + self.drafts if self.samples else 0
 
     @property
     def reads(self) -> range:
         return range(max(self.read_from, self.start), self.end)
 
     def reason(self, row: int) -> Reason:
-        sampled = self.end - len(self.drafted) - 1
+        sampled = self.start + self.count - 1
         if not self.samples or row < sampled:
             return Reason.SCORE
         return Reason.SAMPLE if row == sampled else Reason.VERIFY
 
+    def settled(self) -> Entry:
+        """Rows of a request that has ended stay where they are: nobody reads them."""
+        return self if self.request.state is State.FINISHED else replace(self, start=self.request.computed)
+
+    def with_drafts(self, tokens: Sequence[int]) -> Entry:
+        drafted = tuple(tokens[: self.drafts])
+        return replace(self, drafts=len(drafted), drafted=drafted)
+
     def ids(self) -> list[int]:
-        """Token ids of the rows as far as they are known now, PENDING for the others."""
-        known = self.request.known[self.start : self.end - len(self.drafted)]
-        unknown = self.count - len(self.drafted) - len(known)
-        return [*known, *[PENDING] * unknown, *self.drafted]
+        """Token ids of the rows. A request that has ended without a token (aborted, or failed) runs token 0 in its
+        place."""
+        known = self.request.known[self.start : self.start + self.count]
+        return [*known, *[0] * (self.count - len(known)), *self.drafted]
 
     def check(self, outcome: Outcome) -> None:
         """ValueError for an outcome that the entry cannot have."""
-        tokens = tuple(outcome.tokens)
-        right = tokens[:-1] == self.drafted[: len(tokens) - 1] if tokens else True
-        if bool(tokens) is not self.samples or len(tokens) > len(self.drafted) + 1 or not right:
+        if self.start != self.request.computed:
+            raise ValueError(f"Request {self.request.id}: its plan was not settled before it was launched.")
+        given, most = len(outcome.tokens), 1 + min(outcome.drafted, self.drafts)
+        if bool(given) is not self.samples or given > most:
             raise ValueError(
-                f"Request {self.request.id} got {len(tokens)} tokens: none without sampling, else one to "
-                f"{len(self.drafted) + 1}, all but the last as drafted."
+                f"Request {self.request.id} got {given} tokens: none without sampling, else one to {most}."
             )
 
 
@@ -96,7 +119,17 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        return sum(entry.count for entry in self.entries)
+        """At most: drafted tokens may be fewer than there is room for."""
+        return sum(entry.most_rows for entry in self.entries)
+
+    def settled(self) -> Plan:
+        return replace(self, entries=tuple(entry.settled() for entry in self.entries))
+
+    def with_drafts(self, tokens: Mapping[str, Sequence[int]]) -> Plan:
+        """With what was proposed for each request, by its id."""
+        return replace(
+            self, entries=tuple(entry.with_drafts(tokens.get(entry.request.id, ())) for entry in self.entries)
+        )
 
     def read_lines(self) -> list[tuple[Entry, slice]]:
         """Which lines of the pass's read-outs belong to each entry; the lines are those of `entry.reads`, in order."""
@@ -108,33 +141,21 @@ class Plan:
 
 
 def batch_of(plan: Plan) -> Batch:
+    """Of a settled plan, with its drafted tokens."""
     ids: list[int] = []
     positions: list[int] = []
     read: list[int] = []
     for entry in plan.entries:
-        read += range(len(ids) + entry.reads.start - entry.start, len(ids) + entry.count)
+        read += range(len(ids) + entry.reads.start - entry.start, len(ids) + entry.rows)
         ids += entry.ids()
         positions += range(entry.start, entry.end)
     return Batch(
         ids=np.array(ids, dtype=np.int32),
         positions=np.array(positions, dtype=np.int32),
-        owners=np.repeat(np.arange(len(plan.entries), dtype=np.int32), [entry.count for entry in plan.entries]),
+        owners=np.repeat(np.arange(len(plan.entries), dtype=np.int32), [entry.rows for entry in plan.entries]),
         tables=_tables(plan.entries),
         read=np.array(read, dtype=np.int32),
     )
-
-
-def filled(batch: Batch, plan: Plan) -> Batch:
-    """The batch at launch, once the plan before it is committed.
-
-    A request that has ended without the token (aborted, or failed) runs token 0 in its place: nobody reads that row.
-    """
-    ids = batch.ids.copy()
-    for row in np.flatnonzero(ids == PENDING):
-        known = plan.entries[batch.owners[row]].request.known
-        position = batch.positions[row]
-        ids[row] = known[position] if position < len(known) else 0
-    return replace(batch, ids=ids)
 
 
 def _tables(entries: Sequence[Entry]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

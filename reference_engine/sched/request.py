@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from reference_engine.forward.batch import PAGE
+from reference_engine.sched.pace import Pace
 
 if TYPE_CHECKING:
     from reference_engine.sched.plan import Entry
@@ -23,7 +24,7 @@ def pages_for(tokens: int) -> int:
     return -(-tokens // PAGE)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Request:
     """Wants the distributions at positions `start` … `len(prompt)`, and then up to `max_tokens` generated tokens.
 
@@ -35,13 +36,16 @@ class Request:
 
     known          prompt and generated tokens
     computed       tokens whose keys and values were written by passes that have ended
-    in_flight      rows in plans that are not committed; next_row = computed + in_flight
-    pending        tokens that those plans will sample, one each; length = len(known) + pending
-    drafted        tokens that the plan in flight verifies; until it is committed the length is not known
+    in_flight      rows in plans that are not committed, at most; next_row = computed + in_flight
+    pending        tokens that those plans will sample, at most; length = len(known) + pending
+    drafts         whether tokens may be drafted for it, and `pace` how many at a time
     readable_from  the first row whose distribution is still wanted: a hit of the prefix cache must stop before it.
                    Whoever has answers for the first rows (cached log-probabilities) may raise it before `add`
 
-    Always: 0 ≤ computed ≤ len(known); next_row ≤ length + len(drafted); next_row ≤ most_rows;
+    While drafted tokens are verified, in_flight and pending are what they are if all prove right: the next row can be
+    planned meanwhile, and begins where it must once that is known.
+
+    Always: 0 ≤ computed ≤ len(known); next_row ≤ length; next_row ≤ most_rows;
     pages cover next_row; computed ≤ readable_from < len(known) while something is to be read.
     """
 
@@ -50,6 +54,7 @@ class Request:
     start: InitVar[int | None] = None
     max_tokens: int = 0
     priority: int = 0
+    drafts: bool = True
     arrival: int = -1
     known: list[int] = field(init=False)
     prompt_length: int = field(init=False)
@@ -58,7 +63,7 @@ class Request:
     computed: int = 0
     in_flight: int = 0
     pending: int = 0
-    drafted: tuple[int, ...] = ()
+    pace: Pace = field(default_factory=Pace)
     pages: list[int] = field(default_factory=list)
 
     def __post_init__(self, prompt: Sequence[int], start: int | None) -> None:
@@ -93,7 +98,7 @@ class Request:
     @property
     def remaining(self) -> int:
         """Rows that could be planned now."""
-        return 0 if self.drafted else min(self.length, self.most_rows) - self.next_row
+        return min(self.length, self.most_rows) - self.next_row
 
     @property
     def complete(self) -> bool:
@@ -105,27 +110,23 @@ class Request:
         self.state, self.computed, self.pages = State.RUNNING, computed, pages
 
     def planned(self, entry: Entry) -> None:
-        self.in_flight += entry.count
-        self.pending += entry.samples
-        self.drafted = entry.drafted
+        self.in_flight += entry.most_rows
+        self.pending += entry.most_sampled
 
     def committed(self, entry: Entry, tokens: Sequence[int]) -> None:
         """Rows of rejected drafts leave keys and values behind `computed` that are overwritten before they are read.
 
         A finished request gets no tokens; a row may then have run an unknown token, or follow rows that failed.
         """
-        rejected = len(entry.drafted) - max(len(tokens) - 1, 0)
         self.landed(entry)
         self.known += tokens
         if entry.start == self.computed:
-            self.computed = min(self.computed + entry.count - rejected, len(self.known))
+            self.computed = min(self.computed + entry.count + max(len(tokens) - 1, 0), len(self.known))
         self.readable_from = max(self.readable_from, self.computed)
 
     def landed(self, entry: Entry) -> None:
-        self.in_flight -= entry.count
-        self.pending -= entry.samples
-        if entry.drafted:
-            self.drafted = ()
+        self.in_flight -= entry.most_rows
+        self.pending -= entry.most_sampled
 
     def forget_computed(self) -> None:
         self.computed = 0
@@ -138,13 +139,12 @@ class Request:
         lives, waits = self.state is not State.FINISHED, self.state is State.WAITING
         rules = {
             "computed lies within known": 0 <= self.computed <= len(self.known),
-            "in flight and pending are no debts": self.in_flight >= 0 and 0 <= self.pending <= 2,
-            "no row is planned of a token that is not there": self.next_row <= self.length + len(self.drafted),
+            "in flight and pending are no debts": self.in_flight >= 0 and self.pending >= 0,
+            "no row is planned of a token that is not there": self.next_row <= self.length,
             "no row is planned beyond the last one": self.next_row <= self.most_rows,
             "no more tokens are sampled than wanted": self.generated + self.pending <= self.max_tokens,
             "pages cover what is computed or in flight": len(self.pages) * PAGE >= self.next_row,
             "no row that is wanted is skipped": not lives or self.computed <= self.readable_from < len(self.known),
-            "drafts are verified alone": not self.drafted or self.pending == 1,
             "who waits has no pages but those in flight": not (waits and self.pages) or self.in_flight > 0,
         }
         return [f"{self.id}: {rule}" for rule, holds in rules.items() if not holds]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -15,9 +15,6 @@ from reference_engine.sched.pages import Pages
 from reference_engine.sched.plan import Entry, Outcome, Plan
 from reference_engine.sched.request import Request, State, pages_for
 from reference_engine.sched.step import Step
-
-Drafts = Callable[[Request, int], Sequence[int]]
-"""Up to n tokens that may follow `request.known`; wrong ones cost time and change nothing."""
 
 _NOTHING = Outcome()
 _URGENCY = attrgetter("urgency")
@@ -42,12 +39,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Requests that wait and run now; of all time, preemptions and tokens found in the prefix cache."""
+    """Requests that wait and run now; of all time, preemptions, tokens found in the prefix cache, and tokens that were
+    drafted and proved right."""
 
     waiting: int
     running: int
     preemptions: int
     cached_tokens: int
+    drafted_tokens: int
+    accepted_tokens: int
 
 
 class Scheduler:
@@ -57,21 +57,23 @@ class Scheduler:
 
         ahead = scheduler.plan()
         scheduler.commit(running, outcomes of the pass that has ended)
-        running = ahead or scheduler.plan()
-        launch filled(batch_of(running), running)
+        running = scheduler.settled(ahead or scheduler.plan())
+        launch batch_of(running)
 
     Of each plan, first come the running requests that lack one row, then those that lack more (a chunk each of what
-    the budget leaves), then requests that wait, then drafted tokens: each in the order of urgency. Pages go back when
-    no plan in flight has rows in them, so a request that ended or was preempted may hold its pages for one pass more.
+    the budget leaves), then requests that wait, then room for drafted tokens: each in the order of urgency. Pages go
+    back when no plan in flight has rows in them, so a request that ended or was preempted may hold its pages for one
+    pass more.
     """
 
-    def __init__(self, limits: Limits, memory: Memory, drafts: Drafts | None = None) -> None:
+    def __init__(self, limits: Limits, memory: Memory) -> None:
         self._limits = limits
         self._pages = Pages(memory)
-        self._drafts = drafts
         self._arrivals = 0
         self._preemptions = 0
         self._cached_tokens = 0
+        self._drafted_tokens = 0
+        self._accepted_tokens = 0
         self._requests: dict[str, Request] = {}
         self._waiting: list[Request] = []
         self._running: list[Request] = []
@@ -79,7 +81,14 @@ class Scheduler:
 
     @property
     def counts(self) -> Counts:
-        return Counts(len(self._waiting), len(self._running), self._preemptions, self._cached_tokens)
+        return Counts(
+            len(self._waiting),
+            len(self._running),
+            self._preemptions,
+            self._cached_tokens,
+            self._drafted_tokens,
+            self._accepted_tokens,
+        )
 
     @property
     def idle(self) -> bool:
@@ -114,8 +123,7 @@ class Scheduler:
         step = Step(self._limits.token_budget)
         self._share_among_running(step)
         self._admit_waiting(step)
-        if self._drafts is not None:
-            self._add_drafts(step, self._drafts)
+        self._leave_room_for_drafts(step)
         if not step.shares:
             return None
         plan = step.plan(ahead=bool(self._uncommitted))
@@ -123,6 +131,13 @@ class Scheduler:
             entry.request.planned(entry)
         self._uncommitted.append(plan)
         return plan
+
+    def settled(self, plan: Plan) -> Plan:
+        """The plan at launch, once the one before it is committed: with every row where it belongs."""
+        if len(self._uncommitted) != 1 or self._uncommitted[0] is not plan:
+            raise ValueError("A plan is settled when it alone is in flight.")
+        self._uncommitted[0] = settled = plan.settled()
+        return settled
 
     def give_way(self) -> bool:
         """Preempts the least urgent running request, for others that share the memory; False where none runs."""
@@ -136,6 +151,7 @@ class Scheduler:
 
         Raises ValueError, and changes nothing, for outcomes that the plan cannot have.
         """
+        self._check_turn(plan)
         for entry in plan.entries:
             if entry.request.state is not State.FINISHED:
                 entry.check(outcomes.get(entry.request.id, _NOTHING))
@@ -146,6 +162,7 @@ class Scheduler:
 
     def fail(self, plan: Plan) -> list[Request]:
         """The oldest plan's pass broke off: its requests end, their pages are not trusted. Gives those that ended."""
+        self._check_turn(plan)
         self._landed(plan)
         ended = []
         for entry in plan.entries:
@@ -159,7 +176,7 @@ class Scheduler:
         return ended
 
     def _share_among_running(self, step: Step) -> None:
-        ready = [request for request in self._running if self._may_run(request)]
+        ready = [request for request in self._running if request.remaining > 0]
         for request in sorted(ready, key=lambda request: request.remaining > 1):
             if request.state is not State.RUNNING:
                 continue
@@ -168,10 +185,6 @@ class Scheduler:
                 return
             if self._grow(request, rows):
                 step.give(request, rows)
-
-    def _may_run(self, request: Request) -> bool:
-        """With a drafter a token is not run before it is known: what follows it could not be drafted."""
-        return request.remaining > 0 and (self._drafts is None or not request.pending)
 
     def _grow(self, request: Request, rows: int) -> bool:
         """Pages for the next rows; less urgent requests are preempted for them.
@@ -203,34 +216,49 @@ class Scheduler:
             step.copies += copies
             step.give(request, min(request.remaining, step.left))
 
-    def _add_drafts(self, step: Step, drafts: Drafts) -> None:
-        """A share that does not reach the last known token has used the budget up, and gets none."""
+    def _leave_room_for_drafts(self, step: Step) -> None:
+        """Behind single rows only: a drafter goes on from one token. One row is left for the plan after this one, so
+        that it can be made while the drafts are verified, whatever becomes of them."""
         for share in step.shares:
             request = share.request
-            most = min(self._limits.max_drafted, step.left, request.most_rows - len(request.known))
+            if not (request.drafts and share.samples and share.rows == 1):
+                continue
+            follows = request.next_row + 1
+            most = min(self._limits.max_drafted, request.pace.most, step.left, request.most_rows - follows - 1)
             if most > 0:
-                drafted = tuple(drafts(request, most)[:most])
-                if not self._pages.grow(request, share.rows + len(drafted)):
-                    drafted = drafted[: len(request.pages) * PAGE - request.next_row - share.rows]
-                share.drafted = drafted
-                step.left -= len(drafted)
+                enough = self._pages.grow(request, 1 + most)
+                share.drafts = most if enough else min(most, len(request.pages) * PAGE - follows)
+                step.left -= share.drafts
 
-    def _landed(self, plan: Plan) -> None:
+    def _check_turn(self, plan: Plan) -> None:
         if not self._uncommitted or self._uncommitted[0] is not plan:
             raise ValueError("Plans are committed once each, in the order in which they were made.")
+
+    def _landed(self, plan: Plan) -> None:
         self._uncommitted.popleft()
         self._pages.release(plan.borrowed)
 
     def _commit_entry(self, entry: Entry, outcome: Outcome) -> None:
         request = entry.request
-        tokens = () if request.state is State.FINISHED else outcome.tokens
-        request.committed(entry, tokens)
         if request.state is State.FINISHED:
+            request.committed(entry, ())
             return
+        request.committed(entry, outcome.tokens)
+        self._learn(entry, outcome)
         if outcome.finished or request.complete:
             self._end(request)
         elif entry.start < request.prompt_length <= request.computed:
             self._pages.keep(request)  # for those who come while it still runs
+
+    def _learn(self, entry: Entry, outcome: Outcome) -> None:
+        request = entry.request
+        if outcome.drafted:
+            accepted = len(outcome.tokens) - 1
+            self._drafted_tokens += outcome.drafted
+            self._accepted_tokens += accepted
+            request.pace = request.pace.learned(outcome.drafted, accepted)
+        elif entry.samples and not entry.drafts:
+            request.pace = request.pace.rested()
 
     def _end(self, request: Request) -> None:
         del self._requests[request.id]

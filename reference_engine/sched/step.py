@@ -12,14 +12,16 @@ from reference_engine.sched.request import Request, pages_for
 class Share:
     request: Request
     rows: int
-    drafted: tuple[int, ...] = ()
+    drafts: int = 0
+
+    @property
+    def samples(self) -> bool:
+        return self.request.max_tokens > 0 and self.request.next_row + self.rows == self.request.length
 
     def entry(self) -> Entry:
         request = self.request
-        start, count = request.next_row, self.rows + len(self.drafted)
-        samples = request.max_tokens > 0 and start + self.rows == request.length
-        pages = tuple(request.pages[: pages_for(start + count)])
-        return Entry(request, start, count, request.readable_from, samples, self.drafted, pages)
+        pages = tuple(request.pages[: pages_for(request.next_row + self.rows + self.drafts)])
+        return Entry(request, request.next_row, self.rows, request.readable_from, self.samples, self.drafts, pages)
 
 
 @dataclass(slots=True)

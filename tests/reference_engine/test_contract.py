@@ -11,22 +11,22 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reference_engine import GeneratedToken, SamplingParams, TokenDistribution
-from reference_engine.engine import Engine, open_engine
+from reference_engine.engine import Engine
 from reference_engine.errors import EngineRequestError
 from reference_engine.native.build import KernelsUnavailableError, built, offered
 from reference_engine.options import EngineOptions
 from reference_engine.profile import FURTHER_PROFILES
 from reference_engine.profile import PROFILES as FIRST_PROFILES
+from tests.reference_engine.engines import opened as engine_over
+from tests.reference_engine.foreseeing import Foreseeing
 from tests.reference_engine.tiny_models import VOCABULARY, TinyModel
 
-TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 PROFILES = ("fp32", "w8a8", "w4-g64")
 PROFILES_OF_ALL_KINDS = (*FIRST_PROFILES, *FURTHER_PROFILES)
 # Thirty pages of the tiny model, 480 tokens: less than one whole context, and than what the requests want together.
@@ -42,7 +42,7 @@ def kernels_run_here() -> bool:
 
 
 def opened(model: TinyModel, **options: object) -> Engine:
-    return open_engine(model.folder, profile="fp32", options=EngineOptions(**options), today=TODAY)  # type: ignore[arg-type]
+    return engine_over(model, EngineOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +53,19 @@ def roomy(tiny_llama: TinyModel) -> Iterator[Engine]:
     engine.close()
 
 
-@pytest.fixture(scope="module", params=["none", "ngram"])
-def cramped(tiny_llama: TinyModel, request: pytest.FixtureRequest) -> Iterator[Engine]:
-    engine = opened(
-        tiny_llama, threads=2, token_budget=24, max_running=5, kv_bytes=LITTLE, draft=request.param, most_drafted=5
-    )
+@pytest.fixture(scope="module")
+def foreseeing() -> Foreseeing:
+    return Foreseeing()
+
+
+@pytest.fixture(scope="module", params=["none", "ngram", "model", "foreseeing"])
+def cramped(tiny_llama: TinyModel, foreseeing: Foreseeing, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    draft = foreseeing if request.param == "foreseeing" else request.param
+    engine = opened(tiny_llama, threads=2, token_budget=24, max_running=5, kv_bytes=LITTLE, draft=draft, most_drafted=5)
     yield engine
+    drafted = sum(lane.counts.drafted_tokens for lane in engine.lanes())
     engine.close()
+    assert (drafted > 0) == (request.param != "none")
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,24 @@ class Asked:
     ids: list[int]
     seed: int | None
     temperature: float
+    top_p: float
     taken: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What its tokens depend on, besides those before."""
+        return self.temperature, self.top_p, self.seed
 
     def answer(self, engine: Engine, profile: str) -> list[TokenDistribution] | list[GeneratedToken]:
         if self.seed is None:
             return list(engine.score(self.ids, top_k=5, profile=profile).positions)
         params = SamplingParams(
-            max_tokens=20, temperature=self.temperature, seed=self.seed, top_k_logprobs=5, ignore_eos=True
+            max_tokens=20,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=self.seed,
+            top_k_logprobs=5,
+            ignore_eos=True,
         )
         tokens = engine.generate(self.ids, params, profile=profile)
         found = [token for token, _ in zip(tokens, range(self.taken), strict=False)]
@@ -84,11 +101,12 @@ class Asked:
 
 
 ASKED = st.builds(
-    lambda beginning, rest, seed, temperature, taken: Asked([*BEGINNINGS[beginning], *rest], seed, temperature, taken),
+    lambda beginning, rest, *how: Asked([*BEGINNINGS[beginning], *rest], *how),
     st.integers(0, len(BEGINNINGS) - 1),
     st.lists(st.integers(2, 9), min_size=1, max_size=30),
     st.none() | st.integers(0, 2**32),
     st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([1.0, 1.0, 0.6]),
     st.sampled_from([1, 7, 20]),
 )
 
@@ -97,13 +115,17 @@ ASKED = st.builds(
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ASKED, min_size=1, max_size=9))
 def test_every_number_has_the_bits_it_has_alone(
-    roomy: Engine, cramped: Engine, profile: str, many: list[Asked]
+    roomy: Engine, cramped: Engine, foreseeing: Foreseeing, profile: str, many: list[Asked]
 ) -> None:
     exactness, remark = roomy.exactness(profile)
     if exactness != "bitwise":
         assert not kernels_run_here(), remark
         pytest.skip(f"torch computes here, and its arithmetic is not bitwise: {remark}")
     expected = [asked.answer(roomy, profile) for asked in many]
+    foreseeing.answers = {
+        (*asked.key, *asked.ids): [token.token_id for token in tokens if isinstance(token, GeneratedToken)]
+        for asked, tokens in zip(many, expected, strict=True)
+    }
 
     with ThreadPoolExecutor(len(many)) as callers:
         found = list(callers.map(lambda asked: asked.answer(cramped, profile), many))
@@ -111,8 +133,9 @@ def test_every_number_has_the_bits_it_has_alone(
     assert found == expected
 
 
-def test_passes_are_planned_while_the_one_before_runs(tiny_llama: TinyModel) -> None:
-    engine = opened(tiny_llama, token_budget=64)
+@pytest.mark.parametrize("draft", ["none", "ngram", "model"])
+def test_passes_are_planned_while_the_one_before_runs(tiny_llama: TinyModel, draft: str) -> None:
+    engine = opened(tiny_llama, token_budget=64, draft=draft)
     params = SamplingParams(max_tokens=60, seed=1, ignore_eos=True)
 
     with ThreadPoolExecutor(8) as callers:
@@ -167,6 +190,37 @@ def test_speculation_on_a_text_that_repeats_takes_fewer_passes(tiny_llama: TinyM
     assert len(ahead.trace()) < len(plain.trace())
     for engine in (plain, ahead):
         engine.close()
+
+
+def test_a_drafter_that_is_always_wrong_costs_no_pass_and_little_else(tiny_llama: TinyModel) -> None:
+    params = SamplingParams(max_tokens=120, temperature=1.0, seed=1, ignore_eos=True)
+    plain = opened(tiny_llama)
+    wrong = opened(tiny_llama, draft=Foreseeing(skill=0.0, answers={(1.0, 1.0, 1, 5, 6, 7): [0] * 120}))
+
+    tokens = [list(engine.generate([5, 6, 7], params)) for engine in (plain, wrong)]
+
+    passes, counts = [len(engine.trace()) for engine in (plain, wrong)], wrong.lanes()[0].counts
+    for engine in (plain, wrong):
+        engine.close()
+    assert tokens[0] == tokens[1]
+    assert passes[1] <= passes[0] + 1
+    assert 5 < counts.drafted_tokens < 15
+    assert counts.accepted_tokens == 0
+
+
+@pytest.mark.parametrize("draft", ["ngram", "model"])
+def test_drafts_change_nothing_where_torch_computes(tiny_llama: TinyModel, draft: str) -> None:
+    params = SamplingParams(max_tokens=12, temperature=0.7, top_p=0.9, seed=2, top_k_logprobs=3, ignore_eos=True)
+    engines = opened(tiny_llama), opened(tiny_llama, draft=draft, draft_layers=3)
+    exactness, remark = engines[0].exactness("fp32-kv-int8")
+    if exactness != "bitwise":
+        pytest.skip(f"the arithmetic of torch is not bitwise here: {remark}")
+
+    tokens = [list(engine.generate([5, 6, 7, 8] * 4, params, profile="fp32-kv-int8")) for engine in engines]
+
+    for engine in engines:
+        engine.close()
+    assert tokens[0] == tokens[1]
 
 
 def test_a_request_larger_than_the_memory_is_refused_and_the_next_one_served(cramped: Engine) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reference_engine.sched.plan import PENDING, Entry, Plan, Reason, batch_of, filled
-from reference_engine.sched.request import Request
+from reference_engine.sched.plan import Entry, Plan, Reason, batch_of
+from reference_engine.sched.request import Request, State
 
 
-def entry(request: Request, start: int, count: int, *, samples: bool = False, drafted: tuple[int, ...] = ()) -> Entry:
-    pages = tuple(range(0, (start + count + 15) // 16 * 100, 100))
-    return Entry(request, start, count, request.readable_from, samples, drafted, pages)
+def entry(request: Request, start: int, count: int, *, samples: bool = False, drafts: int = 0) -> Entry:
+    pages = tuple(range(0, (start + count + drafts + 15) // 16 * 100, 100))
+    return Entry(request, start, count, request.readable_from, samples, drafts, pages)
 
 
 SCORING = Request("scoring", range(40), start=30)
@@ -17,18 +17,18 @@ PLAN = Plan(
     (
         entry(SCORING, 28, 12),
         entry(ANSWERING, 3, 1, samples=True),
-        entry(Request("verifying", [5, 6], start=1, max_tokens=9), 0, 4, samples=True, drafted=(1, 2)),
+        entry(Request("verifying", [5, 6], start=1, max_tokens=9), 0, 2, samples=True, drafts=3),
     ),
     copies=(),
     borrowed=(),
     ahead=True,
-)
+).with_drafts({"verifying": [1, 2]})
 
 
 def test_rows_of_a_request_stand_together_with_their_positions_and_page_table() -> None:
     batch = batch_of(PLAN)
 
-    assert batch.ids.tolist() == [*range(28, 40), PENDING, 5, 6, 1, 2]
+    assert batch.ids.tolist() == [*range(28, 40), 0, 5, 6, 1, 2]
     assert batch.positions.tolist() == [*range(28, 40), 3, 0, 1, 2, 3]
     assert batch.owners.tolist() == [0] * 12 + [1] + [2] * 4
     assert batch.tables.tolist() == [[0, 100, 200], [0, -1, -1], [0, -1, -1]]
@@ -56,12 +56,25 @@ def test_a_chunk_before_the_first_wanted_row_reads_nothing() -> None:
     assert plan.read_lines()[0][1] == slice(0, 0)
 
 
-def test_a_pending_token_is_filled_in_at_launch() -> None:
-    request = Request("a", [7, 8, 9], max_tokens=5)
-    plan = Plan((entry(request, 3, 1, samples=True),), copies=(), borrowed=(), ahead=True)
-    batch = batch_of(plan)
+def test_no_more_tokens_are_verified_than_there_is_room_for() -> None:
+    drafting = entry(Request("a", [5, 6], max_tokens=9), 1, 1, samples=True, drafts=2)
 
-    without = filled(batch, plan)
+    verified = drafting.with_drafts([1, 2, 3, 4])
+
+    assert (verified.ids(), verified.end, verified.most_rows) == ([6, 1, 2], 4, 3)
+    assert drafting.with_drafts([]).ids() == [6]
+
+
+def test_rows_begin_where_the_verified_tokens_end_once_these_are_known() -> None:
+    request = Request("a", [7, 8, 9], max_tokens=9)
+    ahead = entry(request, 6, 1, samples=True, drafts=2)
     request.known.append(4)
+    request.computed = 3
 
-    assert (batch.ids.tolist(), without.ids.tolist(), filled(batch, plan).ids.tolist()) == ([PENDING], [0], [4])
+    assert (ahead.settled().start, ahead.settled().ids(), ahead.settled().pages) == (3, [4], ahead.pages)
+
+
+def test_a_row_of_a_request_that_has_ended_without_its_token_runs_another() -> None:
+    request = Request("a", [7, 8, 9], max_tokens=9, state=State.FINISHED)
+
+    assert (entry(request, 3, 1).settled().start, entry(request, 3, 1).ids()) == (3, [0])

@@ -24,15 +24,15 @@ def test_the_last_generated_token_is_never_run(max_tokens: int, rows: int) -> No
     assert Request("a", [1, 2, 3], max_tokens=max_tokens).most_rows == rows
 
 
-def test_nothing_can_be_planned_while_drafts_are_verified() -> None:
+def test_the_next_row_can_be_planned_while_drafts_are_verified() -> None:
     request = Request("a", [1, 2, 3], max_tokens=9)
-    entry = Entry(request, 0, 6, request.readable_from, samples=True, drafted=(4, 5, 6), pages=(0,))
+    entry = Entry(request, 0, 3, request.readable_from, samples=True, drafts=3, pages=(0,))
     request.admitted(0, [0])
 
     request.planned(entry)
-    assert (request.remaining, request.broken_rules()) == (0, [])
+    assert (request.next_row, request.remaining, request.broken_rules()) == (6, 1, [])
     request.committed(entry, [4, 8])
-    assert (request.remaining, request.computed, request.known) == (1, 4, [1, 2, 3, 4, 8])
+    assert (request.next_row, request.remaining, request.computed, request.known) == (4, 1, 4, [1, 2, 3, 4, 8])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,6 @@ def test_nothing_can_be_planned_while_drafts_are_verified() -> None:
         ({"in_flight": 3, "pages": []}, "pages cover"),
         ({"pending": 1}, "no more tokens are sampled"),
         ({"readable_from": 0, "computed": 1, "pages": [0]}, "no row that is wanted is skipped"),
-        ({"drafted": (1,)}, "verified alone"),
         ({"state": State.WAITING, "pages": [0]}, "who waits has no pages"),
     ],
 )

@@ -6,7 +6,8 @@ import pytest
 
 from reference_engine.errors import EngineRequestError
 from reference_engine.forward.batch import PAGE
-from reference_engine.sched.plan import Outcome, Plan, Reason, batch_of, filled
+from reference_engine.sched.pace import Pace
+from reference_engine.sched.plan import Outcome, Plan, Reason, batch_of
 from reference_engine.sched.request import Request, State
 from reference_engine.sched.scheduler import Limits, Scheduler
 from tests.reference_engine.sched.readable_memory import ArenaMemory
@@ -57,19 +58,6 @@ class TestBudget:
             [("answering", 1), ("urgent", 7)],
             [("answering", 1), ("urgent", 3)],
         ]
-
-    def test_a_budget_smaller_than_the_running_requests_goes_to_the_most_urgent(self) -> None:
-        scheduler = Scheduler(Limits(token_budget=2, max_running=4), ToyMemory(50), lambda request, most: [])
-        for name in "abc":
-            scheduler.add(Request(name, prompt(1), max_tokens=3))
-        first, ahead = scheduler.plan(), scheduler.plan()
-        assert first is not None
-        assert ahead is not None
-        scheduler.commit(first, answer(first))
-        scheduler.commit(ahead, answer(ahead))
-        assert scheduler.counts.running == 3
-
-        assert ["".join(shares(turn(scheduler))) for _ in range(4)] == ["ab", "ab", "c", "c"]
 
     def test_chunks_share_what_is_left_by_urgency(self) -> None:
         scheduler = Scheduler(LIMITS, ToyMemory(50))
@@ -307,19 +295,18 @@ class TestAbort:
 
 
 class TestOverlap:
-    def test_the_next_pass_is_planned_from_lengths_and_filled_with_the_token(self) -> None:
+    def test_the_next_pass_is_planned_from_lengths_and_launched_with_the_token(self) -> None:
         scheduler = Scheduler(LIMITS, ToyMemory(4))
         scheduler.add(Request("a", [3, 4], max_tokens=5))
         running = scheduler.plan()
         ahead = scheduler.plan()
         assert running is not None
         assert ahead is not None
-        batch = batch_of(ahead)
-        assert batch.ids.tolist() == [-1]
 
         scheduler.commit(running, {"a": Outcome([7])})
 
-        assert (ahead.ahead, filled(batch, ahead).ids.tolist(), batch.positions.tolist()) == (True, [7], [2])
+        batch = batch_of(scheduler.settled(ahead))
+        assert (ahead.ahead, batch.ids.tolist(), batch.positions.tolist()) == (True, [7], [2])
 
     def test_no_row_follows_the_last_token(self) -> None:
         scheduler = Scheduler(LIMITS, ToyMemory(4))
@@ -373,97 +360,129 @@ class TestOverlap:
 class TestDrafts:
     LIMITS = Limits(token_budget=8, max_running=4, max_drafted=3)
 
-    def test_the_last_known_row_and_those_of_the_drafts_are_read(self) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(4), lambda request, most: [5, 6, 7][:most])
-        scheduler.add(Request("a", [3, 4], max_tokens=9))
-
+    def verifying(self, **more: int) -> tuple[Scheduler, Request, Plan]:
+        """A request whose first pass goes on from one token."""
+        scheduler = Scheduler(self.LIMITS, ToyMemory(9))
+        scheduler.add(request := Request("a", [3], **{"max_tokens": 9, **more}))
+        request.pace = Pace(3)
         plan = scheduler.plan()
-
         assert plan is not None
-        entry = plan.entries[0]
-        assert batch_of(plan).ids.tolist() == [3, 4, 5, 6, 7]
+        return scheduler, request, plan
+
+    def test_the_last_known_row_and_those_of_the_drafts_are_read(self) -> None:
+        _, _, plan = self.verifying()
+
+        verified = plan.with_drafts({"a": [5, 6, 7]})
+
+        (entry,), batch = verified.entries, batch_of(verified)
+        assert batch.ids.tolist() == [3, 5, 6, 7]
         assert [entry.reason(row) for row in entry.reads] == [Reason.SAMPLE] + [Reason.VERIFY] * 3
-        assert list(entry.reads) == batch_of(plan).read.tolist() == [1, 2, 3, 4]
+        assert list(entry.reads) == batch.read.tolist() == [0, 1, 2, 3]
 
     @pytest.mark.parametrize("tokens", [[8], [5, 8], [5, 6, 8], [5, 6, 7, 8]])
     def test_accepted_tokens_count_as_computed_but_for_the_last(self, tokens: list[int]) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(4), lambda request, most: [5, 6, 7][:most])
-        request = Request("a", [3, 4], max_tokens=9)
-        scheduler.add(request)
-        plan = scheduler.plan()
-        assert plan is not None
+        scheduler, request, plan = self.verifying()
 
-        scheduler.commit(plan, {"a": Outcome(tokens)})
+        scheduler.commit(plan, {"a": Outcome(tokens, drafted=3)})
 
-        assert request.known == [3, 4, *tokens]
+        assert request.known == [3, *tokens]
         assert request.computed == len(request.known) - 1
         assert request.remaining == 1
+        assert (scheduler.counts.drafted_tokens, scheduler.counts.accepted_tokens) == (3, len(tokens) - 1)
 
     @pytest.mark.parametrize(
-        "outcome", [Outcome(), Outcome([6, 5]), Outcome([5, 6, 7, 8, 1])], ids=["none", "not as drafted", "too many"]
+        "outcome",
+        [Outcome(), Outcome([5, 6], drafted=0), Outcome([5, 6, 7, 8, 1], drafted=4)],
+        ids=["none", "more than drafted", "more than there was room for"],
     )
     def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(self, outcome: Outcome) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(4), lambda request, most: [5, 6, 7][:most])
-        request = Request("a", [3, 4], max_tokens=9)
-        scheduler.add(request)
-        plan = scheduler.plan()
-        assert plan is not None
+        scheduler, request, plan = self.verifying()
 
         with pytest.raises(ValueError, match="Request a got"):
             scheduler.commit(plan, {"a": outcome})
         scheduler.commit(plan, {"a": Outcome([5])})
-        assert request.known == [3, 4, 5]
+        assert request.known == [3, 5]
 
-    def test_drafts_get_what_the_budget_leaves_and_never_pass_the_last_token(self) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(9), lambda request, most: [1] * 99)
-        for name, most in [("a", 3), ("b", 9), ("c", 9)]:
-            scheduler.add(Request(name, [3], max_tokens=most))
+    def test_drafts_get_what_the_budget_leaves_and_one_row_less_than_may_follow(self) -> None:
+        scheduler = Scheduler(self.LIMITS, ToyMemory(9))
+        for name, most in [("a", 4), ("b", 9), ("c", 9)]:
+            scheduler.add(request := Request(name, [3], max_tokens=most))
+            request.pace = Pace(99)
 
         plan = scheduler.plan()
 
         assert plan is not None
-        assert [len(entry.drafted) for entry in plan.entries] == [2, 3, 0]
+        assert [entry.drafts for entry in plan.entries] == [2, 3, 0]
 
     def test_drafts_take_no_pages_from_others(self) -> None:
-        scheduler = Scheduler(
-            Limits(token_budget=60, max_running=2, max_drafted=9), ToyMemory(2), lambda _, most: [1] * most
-        )
-        scheduler.add(Request("a", prompt(PAGE - 2), max_tokens=9))
-        scheduler.add(Request("b", prompt(3), max_tokens=9))
+        scheduler = Scheduler(Limits(token_budget=60, max_running=2, max_drafted=9), ToyMemory(2))
+        scheduler.add(long := Request("a", prompt(PAGE - 3), max_tokens=12))
+        scheduler.add(short := Request("b", prompt(3), max_tokens=12))
+        turn(scheduler)
+        long.pace = short.pace = Pace(99)
 
         plan = scheduler.plan()
 
         assert plan is not None
-        assert [len(entry.drafted) for entry in plan.entries] == [2, 8]
+        assert [entry.drafts for entry in plan.entries] == [2, 9]
         assert scheduler.counts.preemptions == 0
 
-    def test_what_a_plan_in_flight_verifies_is_not_planned_ahead(self) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(9), lambda request, most: [1])
-        scheduler.add(Request("a", [3], max_tokens=9))
-        scheduler.plan()
+    def test_a_request_may_ask_for_none_and_none_follow_a_chunk_or_a_score(self) -> None:
+        scheduler = Scheduler(Limits(token_budget=9, max_running=4, max_drafted=9), ToyMemory(9))
+        scheduler.add(Request("none", [3], max_tokens=9, drafts=False))
+        scheduler.add(Request("chunk", [3, 4], max_tokens=9))
+        scheduler.add(Request("score", [3]))
 
-        assert scheduler.plan() is None
+        plan = scheduler.plan()
 
-    def test_with_a_drafter_no_token_is_run_before_it_is_known(self) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(9), lambda request, most: [])
-        scheduler.add(Request("a", [3], max_tokens=9))
-        scheduler.plan()
+        assert plan is not None
+        assert [entry.drafts for entry in plan.entries] == [0, 0, 0]
 
-        assert scheduler.plan() is None
-
-    def test_drafts_may_follow_a_chunk_in_flight(self) -> None:
-        scheduler = Scheduler(self.LIMITS, ToyMemory(9), lambda request, most: [5, 6, 7][:most])
-        scheduler.add(request := Request("a", prompt(10), max_tokens=9))
-        chunk, last = scheduler.plan(), scheduler.plan()
-        assert chunk is not None
-        assert last is not None
-        assert (shares(chunk), shares(last), last.entries[0].drafted) == ({"a": 8}, {"a": 5}, (5, 6, 7))
-
-        scheduler.commit(chunk, {})
+    @pytest.mark.parametrize(("tokens", "start"), [([8], 1), ([5, 8], 2), ([5, 6, 7, 8], 4)])
+    def test_the_next_pass_is_planned_while_drafts_are_verified(self, tokens: list[int], start: int) -> None:
+        scheduler, request, plan = self.verifying()
+        ahead = scheduler.plan()
+        assert ahead is not None
         assert request.broken_rules() == []
-        scheduler.commit(last, {"a": Outcome([5, 8])})
 
-        assert (request.known, request.computed) == ([*prompt(10), 5, 8], 11)
+        scheduler.commit(plan, {"a": Outcome(tokens, drafted=3)})
+        settled = scheduler.settled(ahead)
+
+        assert (ahead.ahead, settled.entries[0].start, settled.entries[0].ids()) == (True, start, [8])
+        scheduler.commit(settled, {"a": Outcome([1])})
+        assert (request.known, request.computed) == ([3, *tokens, 1], start + 1)
+
+    def test_a_plan_is_settled_when_it_alone_is_in_flight_and_before_it_is_committed(self) -> None:
+        scheduler, _, plan = self.verifying()
+        ahead = scheduler.plan()
+        assert ahead is not None
+
+        with pytest.raises(ValueError, match="alone"):
+            scheduler.settled(ahead)
+        scheduler.commit(plan, {"a": Outcome([8], drafted=3)})
+        with pytest.raises(ValueError, match="not settled"):
+            scheduler.commit(ahead, {"a": Outcome([1])})
+
+    def test_a_request_that_ends_while_the_next_pass_is_planned_leaves_nothing_behind(self) -> None:
+        scheduler, request, plan = self.verifying()
+        ahead = scheduler.plan()
+        assert ahead is not None
+
+        scheduler.commit(plan, {"a": Outcome([5, 8], finished=True, drafted=3)})
+        scheduler.commit(scheduler.settled(ahead), {})
+
+        assert (request.known, request.pages, scheduler.idle) == ([3, 5, 8], [], True)
+
+    def test_the_fewer_drafts_prove_right_the_fewer_there_are(self) -> None:
+        scheduler, request, plan = self.verifying(max_tokens=99)
+        drafts = []
+        for _ in range(14):
+            drafts.append(plan.entries[0].drafts)
+            scheduler.commit(plan, {"a": Outcome([8], drafted=drafts[-1])})
+            plan = scheduler.plan()  # type: ignore[assignment]
+
+        assert drafts == [3, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0]
+        assert request.generated == 14
 
     @pytest.mark.parametrize("skill", [0, 1])
     def test_a_drafter_changes_only_how_many_passes_there_are(self, skill: float) -> None:
@@ -475,6 +494,18 @@ class TestDrafts:
         served.check_answers()
         tokens = served.requests["a"].generated
         assert (len(served.plans) < tokens / 2) == (skill == 1)
+
+    @pytest.mark.parametrize("skill", [0, 0.7, 1])
+    def test_under_load_nine_of_ten_passes_are_planned_while_drafts_are_verified(self, skill: float) -> None:
+        limits = Limits(token_budget=32, max_running=4, max_drafted=5)
+        served = ToyEngine(ToyMemory(50), limits, overlap=True, drafts=drafter(skill, seed=2))
+        for number in range(10):
+            served.add(Request(str(number), prompt(9 + number, number), max_tokens=30))
+
+        served.drain(1_000)
+
+        assert sum(plan.ahead for plan in served.plans) >= 0.9 * len(served.plans)
+        served.check_answers()
 
 
 class TestPrefixCache:

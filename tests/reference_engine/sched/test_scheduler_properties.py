@@ -112,7 +112,9 @@ def test_every_request_gets_what_it_gets_alone(
     serve(engine, arrivals, give_way)
 
 
-@pytest.mark.parametrize(("overlap", "skill"), [(True, None), (False, 0.7)], ids=["overlap", "drafts"])
+@pytest.mark.parametrize(
+    ("overlap", "skill"), [(True, None), (False, 0.7), (True, 0.7)], ids=["overlap", "drafts", "both"]
+)
 def test_a_long_crowded_run_gives_every_request_what_it_gets_alone(overlap: bool, skill: float | None) -> None:
     rng = random.Random(7)
     arrivals = [

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from reference_engine.forward.batch import Batch
-from reference_engine.sched.plan import Entry, Outcome, Plan, Reason, batch_of, filled
+from reference_engine.sched.plan import Entry, Outcome, Plan, Reason, batch_of
 from reference_engine.sched.request import Request, State
-from reference_engine.sched.scheduler import Drafts, Limits, Scheduler
+from reference_engine.sched.scheduler import Limits, Scheduler
 from tests.reference_engine.sched.readable_memory import ReadableMemory
 from tests.reference_engine.sched.toy_model import STOP, VOCABULARY, alone, break_off, next_token, run, states
+
+Drafts = Callable[[Request, int], Sequence[int]]
+"""Some tokens that may follow `request.known`, n of which are taken at most."""
 
 
 @dataclass
 class Pass:
+    """`verified` is the plan with its drafted tokens."""
+
     plan: Plan
+    verified: Plan
     batch: Batch
     states: list[int] | None = None
 
@@ -42,7 +48,7 @@ class ToyEngine:
     passes: int = 0
 
     def __post_init__(self) -> None:
-        self.scheduler = Scheduler(self.limits, self.memory, self.drafts)
+        self.scheduler = Scheduler(self.limits, self.memory)
 
     def add(self, request: Request) -> Request:
         self.scheduler.add(request)
@@ -71,14 +77,12 @@ class ToyEngine:
     def step(self, aborts: Sequence[str] = ()) -> bool:
         """One turn of the loop; False when there was nothing to run. `aborts` come while a pass is in flight."""
         ahead = self.plan() if self.overlap or not self.running else None
-        prepared = (ahead, batch_of(ahead)) if ahead else None
         for request_id in aborts:
             self.abort(request_id)
         if self.running:
             self._land(self.running)
-        if not prepared and (late := self.plan()):
-            prepared = (late, batch_of(late))
-        self.running = self._launch(*prepared) if prepared else None
+        planned = ahead or self.plan()
+        self.running = self._launch(planned) if planned else None
         return self.running is not None
 
     def drain(self, most_steps: int) -> int:
@@ -111,22 +115,33 @@ class ToyEngine:
             expected = states(request.known)
             assert all(expected[row] == state for row, state in self.read[request.id].items())
 
-    def _launch(self, plan: Plan, batch: Batch) -> Pass:
-        launched = Pass(plan, filled(batch, plan))
+    def _launch(self, planned: Plan) -> Pass:
+        plan = self.scheduler.settled(planned)
+        self.in_flight[self.in_flight.index(planned)] = plan
+        verified = plan.with_drafts(self._drafted(plan))
+        launched = Pass(plan, verified, batch_of(verified))
         self.passes += 1
         if not self.slow and self.passes not in self.failing:
-            launched.states = run(self.memory, plan, launched.batch)
+            launched.states = run(self.memory, verified, launched.batch)
         return launched
+
+    def _drafted(self, plan: Plan) -> dict[str, Sequence[int]]:
+        if self.drafts is None:
+            return {}
+        drafting = [entry for entry in plan.entries if entry.drafts and entry.request.state is not State.FINISHED]
+        for entry in drafting:
+            assert entry.start == len(entry.request.known) - 1, "there is more than one token to go on from"
+        return {entry.request.id: self.drafts(entry.request, entry.drafts) for entry in drafting}
 
     def _land(self, landed: Pass) -> None:
         if self.passes in self.failing:
-            break_off(self.memory, landed.plan)
+            break_off(self.memory, landed.verified)
             self.given_up |= {request.id for request in self.scheduler.fail(landed.plan)}
         else:
-            read = landed.states if landed.states is not None else run(self.memory, landed.plan, landed.batch)
+            read = landed.states if landed.states is not None else run(self.memory, landed.verified, landed.batch)
             outcomes = {
                 entry.request.id: self._outcome(entry, read[lines])
-                for entry, lines in landed.plan.read_lines()
+                for entry, lines in landed.verified.read_lines()
                 if entry.request.state is not State.FINISHED
             }
             self.scheduler.commit(landed.plan, outcomes)
@@ -141,7 +156,7 @@ class ToyEngine:
         for row in entry.reads[: scores + len(tokens)]:
             assert row not in self.read[entry.request.id], "a row is read twice"
             self.read[entry.request.id][row] = by_row[row]
-        return Outcome(tokens, bool(tokens) and tokens[-1] == STOP)
+        return Outcome(tokens, bool(tokens) and tokens[-1] == STOP, len(entry.drafted))
 
 
 def _accepted(drafted: Sequence[int], read: Sequence[int]) -> list[int]:
@@ -155,13 +170,13 @@ def _accepted(drafted: Sequence[int], read: Sequence[int]) -> list[int]:
 
 
 def drafter(skill: float, seed: int) -> Drafts:
-    """Right with probability `skill` at each token, wrong otherwise; sometimes it has nothing to say."""
+    """Right with probability `skill` at each token, wrong otherwise; sometimes it says nothing, or more than asked."""
     rng = random.Random(seed)
 
     def drafts(request: Request, most: int) -> list[int]:
         if rng.random() < 0.1:
             return []
-        right = alone(request.known, most)[len(request.known) :]
+        right = alone(request.known, most + rng.randrange(2))[len(request.known) :]
         return [token if rng.random() < skill else (token + 1) % VOCABULARY for token in right]
 
     return drafts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from reference_engine.forward.batch import Batch
-from reference_engine.sched.plan import PENDING, Plan
+from reference_engine.sched.plan import Plan
 from reference_engine.sched.request import State
 from tests.reference_engine.sched.readable_memory import ReadableMemory
 
@@ -52,7 +52,6 @@ def run(memory: ReadableMemory, plan: Plan, batch: Batch) -> list[int]:
             assert [memory.read(table, at) for at in range(entry.start)] == expected, f"{entry.request.id}: wrong pages"
     rows: list[int] = []
     for token, position, owner in zip(batch.ids.tolist(), batch.positions.tolist(), batch.owners.tolist(), strict=True):
-        assert token != PENDING
         before = memory.read(tables[owner], position - 1) if position else _EMPTY
         rows.append(hidden(before or 0, token))
         memory.write(tables[owner], position, rows[-1])
