@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from reference_engine.errors import EngineRequestError
 from reference_engine.forward.batch import PAGE
+from reference_engine.sched.deferral import computes_for
 from reference_engine.sched.memory import Memory
 from reference_engine.sched.pages import Pages
 from reference_engine.sched.plan import Entry, Outcome, Plan
@@ -206,12 +207,16 @@ class Scheduler:
         self._pages.leave(request)
 
     def _admit_waiting(self, step: Step) -> None:
-        while step.left and self._waiting and len(self._running) < self._limits.max_running:
-            request = self._waiting[0]
+        for request in tuple(self._waiting):
+            if not step.left or len(self._running) == self._limits.max_running:
+                return
+            if any(computes_for(running, request) for running in self._running):
+                continue
             copies = None if request.in_flight else self._pages.admit(request)
             if copies is None:
                 return
-            insort(self._running, self._waiting.pop(0), key=_URGENCY)
+            self._waiting.remove(request)
+            insort(self._running, request, key=_URGENCY)
             self._cached_tokens += request.computed
             step.copies += copies
             step.give(request, min(request.remaining, step.left))
@@ -247,8 +252,8 @@ class Scheduler:
         self._learn(entry, outcome)
         if outcome.finished or request.complete:
             self._end(request)
-        elif entry.start < request.prompt_length <= request.computed:
-            self._pages.keep(request)  # for those who come while it still runs
+        elif entry.start < request.prompt_length:
+            self._pages.keep(request)  # for those who begin alike, while it still runs
 
     def _learn(self, entry: Entry, outcome: Outcome) -> None:
         request = entry.request

@@ -564,6 +564,67 @@ class TestPrefixCache:
         served.check_answers()
 
 
+class TestDeferral:
+    LIMITS = Limits(token_budget=40, max_running=9)
+
+    def test_prompts_that_come_together_and_are_one_are_computed_once(self) -> None:
+        served = engine(limits=self.LIMITS)
+        for number in range(5):
+            served.add(Request(str(number), prompt(120), max_tokens=9))
+
+        served.drain(99)
+
+        served.check_answers()
+        together = dict.fromkeys("01234", 1)
+        assert [shares(plan) for plan in served.plans[:4]] == [{"0": 40}, {"0": 40}, {"0": 40}, together]
+
+    def test_who_has_another_prompt_does_not_wait(self) -> None:
+        scheduler = Scheduler(Limits(token_budget=99, max_running=9), ToyMemory(50))
+        for name, seed in [("a", 0), ("same", 0), ("other", 1)]:
+            scheduler.add(Request(name, prompt(40, seed), max_tokens=2))
+
+        assert shares(turn(scheduler)) == {"a": 40, "other": 40}
+        assert shares(turn(scheduler)) == {"a": 1, "other": 1, "same": 1}
+
+    def test_a_common_beginning_is_shared_before_the_whole_prompt_is_computed(self) -> None:
+        scheduler = Scheduler(self.LIMITS, ToyMemory(50))
+        scheduler.add(Request("a", [*prompt(80), *[1] * 50], max_tokens=2))
+        scheduler.add(Request("b", [*prompt(80), *[2] * 9], max_tokens=2))
+
+        assert [shares(turn(scheduler)) for _ in range(4)] == [{"a": 40}] * 3 + [{"a": 10, "b": 9}]
+
+    def test_nobody_waits_for_one_that_runs_no_longer(self) -> None:
+        for gone in (lambda scheduler: scheduler.abort("a"), lambda scheduler: scheduler.give_way()):
+            scheduler = Scheduler(self.LIMITS, ToyMemory(50))
+            for name in "ab":
+                scheduler.add(Request(name, prompt(90), max_tokens=2))
+            assert shares(turn(scheduler)) == {"a": 40}
+
+            gone(scheduler)
+
+            assert list(shares(scheduler.plan()).values()) == [40]
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            Request("b", prompt(60), priority=1),
+            Request("b", prompt(60), start=0),
+            Request("b", prompt(20)),
+            Request("b", [*prompt(20), *[1] * 40]),
+        ],
+        ids=["more urgent", "wants all rows", "short", "soon another"],
+    )
+    def test_nobody_waits_in_vain(self, other: Request) -> None:
+        scheduler = Scheduler(Limits(token_budget=40, max_running=9), ToyMemory(50))
+        scheduler.add(Request("a", prompt(60)))
+        turn(scheduler)
+        other.state, other.arrival = State.WAITING, -1
+
+        scheduler.add(other)
+
+        assert "b" in shares(scheduler.plan())
+
+
 class TestFailure:
     def test_requests_of_a_pass_that_broke_off_end_and_leave_nothing_behind(self) -> None:
         memory = ToyMemory(9)
@@ -581,7 +642,7 @@ class TestFailure:
 
         assert broken.state is State.FINISHED
         assert shares(scheduler.plan()) == {"b": 1}
-        assert not memory.kept
+        assert [kept.ids for kept in memory.kept] == [tuple(prompt(4, 1))]
         memory.check(waits.pages)
 
     def test_a_page_that_was_not_copied_is_not_remembered(self) -> None:
