@@ -30,7 +30,8 @@ def forward_and_arena(
         choice = Choice(source, kept=1, threads=2)
         if not choice.runs_natively(recipe):
             pytest.skip("the kernels do not run here")
-        arena = np.zeros(2 * (size := choice.page_bytes(recipe)), np.uint8)
+        size = int(np.sum(choice.page_bytes(recipe)))
+        arena = np.zeros(2 * size, np.uint8)
         loaded = choice.load(recipe, arena).forward
         assert isinstance(loaded, NativeForward)
         return loaded, arena, size
