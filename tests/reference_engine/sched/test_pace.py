@@ -22,6 +22,10 @@ def test_where_all_prove_right_there_are_ever_more() -> None:
     assert passes([99], 8) == [2, 4, 8, 16, 32, 64, 64, 64]
 
 
+def test_a_drafter_that_had_less_to_say_may_say_more_next_time() -> None:
+    assert Pace(8).learned(drafted=1, accepted=1).most == 8
+
+
 def test_where_some_prove_right_there_is_one_more_than_that() -> None:
     assert passes([99, 99, 3, 3], 6) == [2, 4, 8, 4, 4, 8]
 
