@@ -6,10 +6,13 @@ import itertools
 import math
 import secrets
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from reference_engine.checks import check_sampling, check_start, check_top_k, checked_ids, known_ids
+from reference_engine.constraint import Constraint
 from reference_engine.errors import EngineRequestError, ModelFileError, ModelNotFoundError
 from reference_engine.families import shared_beginnings
 from reference_engine.forward.batch import ReadOut
@@ -29,9 +32,11 @@ from reference_engine.jobs import GenerateJob, ScoreJob, top_of
 from reference_engine.lane import Lane
 from reference_engine.lanes import Lanes
 from reference_engine.loop import Step
+from reference_engine.masks import Masks
 from reference_engine.options import EngineOptions
 from reference_engine.profile import profile_named
 from reference_engine.sched.request import Request
+from reference_engine.structure import Structure
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import tokenizer_from_folder, tokenizer_from_gguf
 from reference_engine.weights.gguf import open_gguf
@@ -44,7 +49,7 @@ _LEAST_KV_BYTES = 1 << 29
 
 
 class Engine:
-    """Implements ReferenceBackend. Safe for several threads; requests under the same profile run in one batch."""
+    """Implements ServableBackend. Safe for several threads; requests under the same profile run in one batch."""
 
     def __init__(self, source: WeightSource, tokenizer: ModelTokenizer, options: EngineOptions) -> None:
         self._source = source
@@ -53,6 +58,8 @@ class Engine:
         self._lanes = Lanes(source, options)
         self._loop = self._lanes.loop
         self._ids = itertools.count()
+        self._mask_maker = ThreadPoolExecutor(2, thread_name_prefix="engine-masks")
+        self.structure = Structure(tokenizer, source.config.vocab_size)
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> list[int]:
         return self._tokenizer.tokenize(text, parse_special=parse_special)
@@ -142,26 +149,33 @@ class Engine:
         ]
 
     def generate(
-        self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
+        self,
+        ids: Sequence[int],
+        params: SamplingParams,
+        *,
+        profile: str = "fp32",
+        constraint: Constraint | None = None,
     ) -> Iterator[GeneratedToken]:
         """Tokens one by one, made in the batch whether or not they are taken; closing the iterator ends them. A wrong
-        request raises EngineRequestError at once."""
+        request raises EngineRequestError at once. Nothing is drafted for a constrained answer."""
         prompt = checked_ids(ids, self._config.vocab_size, self._config.context_length - 1)
         check_sampling(params, self._config.vocab_size)
         profile_named(profile)
         most = min(params.max_tokens, self._config.context_length - len(prompt))
         job = GenerateJob(
-            request=Request(self._new_id(), prompt, max_tokens=most),
+            request=Request(self._new_id(), prompt, max_tokens=most, drafts=constraint is None),
             params=params,
             seed=secrets.randbits(64) if params.seed is None else params.seed,
             stops=self._tokenizer.facts.stops,
-            shown_bytes=self._tokenizer.shown_bytes,
+            shown_bytes=partial(self._tokenizer.shown_bytes, besides=frozenset(params.shown)),
+            masks=None if constraint is None else Masks(constraint, self._config.vocab_size, self._mask_maker),
         )
         return self._generated(job, profile)
 
     def close(self) -> None:
         """Lets the weights go. Every later request for numbers raises EngineError."""
         self._lanes.close()
+        self._mask_maker.shutdown()
 
     def prepare(self, profile: str) -> None:
         """Builds the weights of `profile` now rather than with the first request."""

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from reference_engine.constraint import Constraint
+    from reference_engine.structure import Structure
 
 Exactness = Literal["oracle", "bitwise", "approx"]
 ToolsRendered = Literal["none", "template", "hermes"]
@@ -51,7 +55,10 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """`temperature` 0 is greedy (ties go to the lowest token id); `stop` strings end the text and are not in it."""
+    """`temperature` 0 is greedy (ties go to the lowest token id); `stop` strings end the text and are not in it.
+
+    `shown` are control tokens that add their text to the answer, which other control tokens do not.
+    """
 
     max_tokens: int = 16
     temperature: float = 1.0
@@ -60,17 +67,23 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
     top_k_logprobs: int = 0
     ignore_eos: bool = False
+    shown: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedToken:
-    """One generated token; `text` is what it adds to the answer ("" while a UTF-8 character is incomplete)."""
+    """One generated token; `text` is what it adds to the answer ("" while a UTF-8 character is incomplete).
+
+    `masked_logprob` is its log-probability among the tokens that the answer's constraint allowed at its place, at
+    temperature 1; None where there was no constraint. `logprob` and `top` know of none.
+    """
 
     token_id: int
     text: str
     logprob: float
     top: tuple[tuple[int, float], ...]
     finish_reason: Literal["stop", "length"] | None = None
+    masked_logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +162,22 @@ class ReferenceBackend(TokenizerBackend, Protocol):
         ...
 
     def generate(
-        self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
-    ) -> Iterator[GeneratedToken]: ...
+        self,
+        ids: Sequence[int],
+        params: SamplingParams,
+        *,
+        profile: str = "fp32",
+        constraint: Constraint | None = None,
+    ) -> Iterator[GeneratedToken]:
+        """Tokens one by one; those of a constrained answer are drawn among the allowed ones. The constraint is copied:
+        one may serve several answers."""
+        ...
 
     def close(self) -> None: ...
+
+
+class ServableBackend(ReferenceBackend, Protocol):
+    """A model that a server can hold conversations with."""
+
+    @property
+    def structure(self) -> Structure: ...

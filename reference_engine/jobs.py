@@ -5,12 +5,13 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reference_engine.answer import AnswerText
 from reference_engine.forward.batch import ReadOut
 from reference_engine.forward.reading import joined
 from reference_engine.interface import GeneratedToken, SamplingParams
+from reference_engine.masks import Masks
 from reference_engine.sample import Draw
 from reference_engine.sched.request import Request
 
@@ -52,6 +53,7 @@ class GenerateJob:
     seed: int
     stops: frozenset[int]
     shown_bytes: Callable[[int], bytes]
+    masks: Masks | None = None
     tokens: queue.SimpleQueue[GeneratedToken | BaseException] = field(default_factory=queue.SimpleQueue)
     answer: AnswerText = field(init=False)
     made: int = 0
@@ -62,11 +64,15 @@ class GenerateJob:
     def draw(self, position: int) -> Draw:
         return Draw(self.params.temperature, self.params.top_p, self.seed, position)
 
-    def take(self, token_id: int, read: ReadOut, line: int) -> bool:
+    def take(self, token_id: int, read: ReadOut, line: int, masked_logprob: float | None) -> bool:
         """One more token, which `line` of `read` gave as its own; True where it ends the answer."""
-        token = self._token(token_id, read, line)
+        token = replace(self._token(token_id, read, line), masked_logprob=masked_logprob)
         self.tokens.put(token)
-        return token.finish_reason is not None
+        if token.finish_reason is not None:
+            return True
+        if self.masks is not None:
+            self.masks.took(token_id)
+        return False
 
     def fail(self, error: BaseException) -> None:
         self.tokens.put(error)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reference_engine.errors import EngineRequestError
+from reference_engine.errors import EngineError, EngineRequestError
 from reference_engine.forward.batch import ReadOut
 from reference_engine.interface import Exactness
 from reference_engine.jobs import GenerateJob, Job, ScoreJob
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import Records, records_of_rows
-from reference_engine.runner import Passed, Runner
+from reference_engine.runner import Passed, Runner, Sampled
 from reference_engine.sched.plan import Outcome, Plan
 from reference_engine.sched.request import Request, State
 from reference_engine.sched.scheduler import Counts, Scheduler
@@ -99,6 +99,8 @@ class Lane:
         return lambda: self._runner.run(plan, jobs)
 
     def land(self, plan: Plan, passed: Passed) -> None:
+        for request_id, error in passed.failed.items():
+            self._give_up(request_id, error)
         self._scheduler.commit(plan, self._outcomes(passed))
         for entry in plan.entries:
             if entry.request.state is State.FINISHED:
@@ -116,6 +118,13 @@ class Lane:
             job.fail(error)
         self._jobs.clear()
         self._tree.clear()
+
+    def _give_up(self, request_id: str, error: EngineError) -> None:
+        """Ends one job; those beside it in the pass go on."""
+        self._scheduler.abort(request_id)
+        job = self._jobs.pop(request_id, None)
+        if job is not None:
+            job.fail(error)
 
     def _recorded(self, job: ScoreJob) -> bool:
         """Whether what the job asks for is kept."""
@@ -146,7 +155,7 @@ class Lane:
         for request_id, sampled in passed.sampled.items():
             job = self._jobs.get(request_id)
             if isinstance(job, GenerateJob):
-                tokens, ended = _taken(job, sampled.tokens, sampled.read)
+                tokens, ended = _taken(job, sampled)
                 outcomes[request_id] = Outcome(tokens, ended, sampled.drafted)
         return outcomes
 
@@ -160,12 +169,12 @@ class Lane:
             self._tree.store_records(request.known, records_of_rows(first, read))
 
 
-def _taken(job: GenerateJob, tokens: tuple[int, ...], read: ReadOut) -> tuple[tuple[int, ...], bool]:
+def _taken(job: GenerateJob, sampled: Sampled) -> tuple[tuple[int, ...], bool]:
     """The tokens up to the one that ends the answer, and whether one does."""
-    for line, token in enumerate(tokens):
-        if job.take(token, read, line):
-            return tokens[: line + 1], True
-    return tokens, False
+    for line, token in enumerate(sampled.tokens):
+        if job.take(token, sampled.read, line, sampled.masked_logprob):
+            return sampled.tokens[: line + 1], True
+    return sampled.tokens, False
 
 
 def _rows_of(found: Records, rows: int) -> ReadOut:

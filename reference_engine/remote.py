@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from reference_engine import bundle, wire
+from reference_engine.errors import EngineRequestError
 from reference_engine.interface import (
     Description,
     GeneratedToken,
@@ -18,6 +19,9 @@ from reference_engine.interface import (
     Tool,
 )
 from reference_engine.service import ReferenceService
+
+if TYPE_CHECKING:
+    from reference_engine.constraint import Constraint
 
 TIMEOUT_S = 900.0
 PATIENCE_S = 10.0
@@ -137,9 +141,19 @@ class RemoteEngine(RemoteTokenizer):
         )
 
     def generate(
-        self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
+        self,
+        ids: Sequence[int],
+        params: SamplingParams,
+        *,
+        profile: str = "fp32",
+        constraint: Constraint | None = None,
     ) -> Iterator[GeneratedToken]:
-        """The tokens arrive all at once, when the last is computed."""
+        """The tokens arrive all at once, when the last is computed. Raises EngineRequestError for a constraint."""
+        if constraint is not None:
+            raise EngineRequestError(
+                "A reference in another process holds no answer to a constraint.",
+                remedy="Load the model in this process, or ask `reference-engine serve` with response_format.",
+            )
         tokens = self._ask(
             "generate",
             lambda answer: [wire.read_generated(each) for each in answer["tokens"]],

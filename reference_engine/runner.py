@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reference_engine.constraint import masked_logprobs
+from reference_engine.errors import EngineError
 from reference_engine.forward.batch import Asked, Forward, ReadOut
 from reference_engine.forward.reading import part
 from reference_engine.jobs import NO_TOKEN, GenerateJob, Job, ScoreJob
+from reference_engine.masks import Mask, masked
 from reference_engine.sched.plan import Entry, Plan, batch_of
 from reference_engine.sched.tree_memory import TreeMemory
 from reference_engine.spec import Drafter, Drafting, proven
@@ -20,20 +23,23 @@ from reference_engine.spec import Drafter, Drafting, proven
 class Sampled:
     """The tokens that a request's rows gave: those of the `drafted` ones that proved right, and one more.
 
-    Line i of `read` is the distribution that token i was drawn from.
+    Line i of `read` is the distribution that token i was drawn from. A constrained answer gets one token, and its
+    log-probability among the allowed ones.
     """
 
     tokens: tuple[int, ...]
     read: ReadOut
     drafted: int
+    masked_logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What one pass gave, by request id."""
+    """What one pass gave, by request id; `failed` are those whose constraint allows no next token."""
 
     scored: Mapping[str, ReadOut]
     sampled: Mapping[str, Sampled]
+    failed: Mapping[str, EngineError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ class Runner:
             for entry, lines in plan.read_lines()
             if entry.request.id in jobs and lines.stop > lines.start
         ]
-        return Passed(self._scored(hidden, parts), self._sampled(hidden, parts))
+        scored = self._scored(hidden, parts)
+        failed = _unmasked(parts)
+        sampling = [each for each in parts if each.job.request.id not in failed]
+        return Passed(scored, self._sampled(hidden, sampling), failed)
 
     def _proposals(self, plan: Plan, jobs: Mapping[str, Job]) -> Mapping[str, Sequence[int]]:
         drafting = [
@@ -100,7 +109,8 @@ class Runner:
             return {}
         logits = self._forward.logits(hidden[np.concatenate([each.lines for each, _ in sampling])])
         draws = [job.draw(row + 1) for each, job in sampling for row in each.entry.reads]
-        tokens = self._forward.sample(logits, draws)
+        masks = _masks_by_line(sampling)
+        tokens = self._forward.sample(masked(logits, masks), draws)
         top_k = max(job.params.top_k_logprobs for _, job in sampling)
         asked = Asked(top_k, np.array(tokens, dtype=np.int32), np.empty((len(tokens), 0), dtype=np.int32))
         read = self._forward.read_logits(logits, asked)
@@ -108,8 +118,28 @@ class Runner:
         for each, job in sampling:
             rows = slice(at, at + len(each.lines))
             kept = proven(each.entry.drafted, tokens[rows])
-            found[job.request.id] = Sampled(
-                kept, part(read, rows, job.params.top_k_logprobs, 0), len(each.entry.drafted)
-            )
+            own = part(read, rows, job.params.top_k_logprobs, 0)
+            mask = masks.get(at)
+            held = None if mask is None else float(masked_logprobs(logits[at], mask)[tokens[at]])
+            found[job.request.id] = Sampled(kept, own, len(each.entry.drafted), held)
             at = rows.stop
         return found
+
+
+def _unmasked(parts: Sequence[_Part]) -> dict[str, EngineError]:
+    """Waits for the masks that the pass's rows need; the failures by request id."""
+    failed = {}
+    for each in parts:
+        if isinstance(each.job, GenerateJob) and each.job.masks is not None and (error := each.job.masks.failure()):
+            failed[each.job.request.id] = error
+    return failed
+
+
+def _masks_by_line(sampling: Sequence[tuple[_Part, GenerateJob]]) -> dict[int, Mask]:
+    """The masks of constrained jobs, each for the one line that the job has among those that are sampled."""
+    masks, at = {}, 0
+    for each, job in sampling:
+        if job.masks is not None:
+            masks[at] = job.masks.next()
+        at += len(each.lines)
+    return masks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -86,9 +86,10 @@ class ModelTokenizer:
         template = self.template.source if chat_template is None else chat_template
         return family_of(template, frozenset(self.facts.special.values()))
 
-    def shown_bytes(self, token_id: int) -> bytes:
-        """What a token adds to an answer: nothing for control tokens."""
-        return b"" if token_id in self.facts.control else self.token_bytes(token_id)
+    def shown_bytes(self, token_id: int, besides: Container[int] = ()) -> bytes:
+        """What a token adds to an answer: nothing for control tokens but those in `besides`."""
+        hidden = token_id in self.facts.control and token_id not in besides
+        return b"" if hidden else self.token_bytes(token_id)
 
     @property
     def largest_id(self) -> int:

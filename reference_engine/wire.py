@@ -68,6 +68,7 @@ def generated_document(token: GeneratedToken) -> Document:
         "logprob": number(token.logprob),
         "top": _pairs(token.top),
         "finish_reason": token.finish_reason,
+        "masked_logprob": None if token.masked_logprob is None else number(token.masked_logprob),
     }
 
 
@@ -78,6 +79,7 @@ def read_generated(document: Document) -> GeneratedToken:
         logprob=float(document["logprob"]),
         top=_read_pairs(document["top"]),
         finish_reason=document["finish_reason"],
+        masked_logprob=None if document["masked_logprob"] is None else float(document["masked_logprob"]),
     )
 
 

@@ -115,6 +115,7 @@ class Params(BaseModel):
     stop: tuple[str, ...]
     top_k_logprobs: int
     ignore_eos: bool
+    shown: tuple[int, ...]
 
 
 class Generate(Question):

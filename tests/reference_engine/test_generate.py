@@ -109,6 +109,16 @@ def test_an_end_token_ends_the_answer_without_text(tiny_engine: Engine) -> None:
     assert len(endless) == 40
 
 
+def test_a_control_token_adds_its_text_where_that_was_asked_for(tiny_engine: Engine) -> None:
+    seed = next(seed for seed in range(1000) if 0 in ids_of(generated(tiny_engine, max_tokens=9, seed=seed)))
+
+    hidden, shown = (generated(tiny_engine, max_tokens=9, seed=seed, shown=shown) for shown in ((), (0,)))
+
+    assert "<s>" not in text_of(hidden)
+    assert text_of(shown).replace("<s>", "") == text_of(hidden)
+    assert [token.text for token in shown if token.token_id == 0] == ["<s>"] * ids_of(shown).count(0)
+
+
 def test_text_is_the_tokens_bytes(tiny_engine: Engine) -> None:
     tokens = generated(tiny_engine, max_tokens=60, seed=4, ignore_eos=True)
     shown = [id_ for id_ in ids_of(tokens) if id_ not in (0, 1)]

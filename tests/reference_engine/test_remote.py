@@ -22,6 +22,7 @@ from reference_engine import (
     load_engine,
     load_tokenizer,
 )
+from reference_engine.engine import Engine
 from reference_engine.remote import RemoteEngine, load_remote_tokenizer
 from reference_engine.server.run import bind
 from reference_engine.server.socket_file import bind_socket_file
@@ -136,6 +137,13 @@ def test_a_tokenizer_alone_needs_no_weights(url: str, tiny_llama: TinyModel) -> 
     assert there.render(CHAT) == here.render(CHAT)
     assert [there.token_bytes(one) for one in range(9)] == [here.token_bytes(one) for one in range(9)]
     there.close()
+
+
+def test_a_constraint_is_refused_with_the_way_to_have_one(remote: RemoteEngine, tiny_engine: Engine) -> None:
+    constraint = tiny_engine.structure.held_to_schema({"type": "integer"})
+
+    with pytest.raises(EngineRequestError, match="response_format"):
+        remote.generate([2, 3], SamplingParams(), constraint=constraint)
 
 
 def test_many_threads_get_each_their_own_answer(remote: RemoteEngine, tiny_engine: ReferenceBackend) -> None:

@@ -44,7 +44,15 @@ def test_scores_arrive_equal(positions: list[TokenDistribution]) -> None:
 
 
 @given(
-    st.builds(GeneratedToken, st.integers(0, 9), st.text(), NUMBERS, PAIRS, st.sampled_from([None, "stop", "length"]))
+    st.builds(
+        GeneratedToken,
+        st.integers(0, 9),
+        st.text(),
+        NUMBERS,
+        PAIRS,
+        st.sampled_from([None, "stop", "length"]),
+        st.none() | NUMBERS,
+    )
 )
 def test_generated_tokens_arrive_equal(token: GeneratedToken) -> None:
     assert wire.read_generated(over_the_wire(wire.generated_document(token))) == token
