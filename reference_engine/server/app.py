@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from reference_engine.errors import CodedError
-from reference_engine.interface import ReferenceBackend
+from reference_engine.interface import ServableBackend
 from reference_engine.server.body_limit import BodyLimit
 from reference_engine.server.chat import ChatAnswer
 from reference_engine.server.clock import unix_seconds
@@ -25,7 +25,7 @@ from reference_engine.server.settings import ServerSettings
 from reference_engine.server.stream import event_stream, while_connected
 
 
-def create_app(engine: ReferenceBackend, settings: ServerSettings) -> FastAPI:
+def create_app(engine: ServableBackend, settings: ServerSettings) -> FastAPI:
     """The server over `engine`, which stays the caller's to close. Raises `EngineRequestError` for settings that do
     not suit the model: an unknown profile, a chat template that cannot be rendered."""
     served = ServedModel(engine, settings)

@@ -1,84 +1,134 @@
-"""POST /v1/chat/completions: one conversation in, one message out, whole or in chunks."""
+"""POST /v1/chat/completions: one conversation in, one message or several out, whole or in chunks."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reference_engine.interface import GeneratedToken, SamplingParams
+from reference_engine.constraint import Constraint
+from reference_engine.interface import Rendered, SamplingParams
+from reference_engine.server.choice import ChoiceReader, Piece, message_of
+from reference_engine.server.deltas import Deltas
 from reference_engine.server.envelope import Body, Choice, Envelope, usage
-from reference_engine.server.logprobs import chat_entry
+from reference_engine.server.held import constraint_of
+from reference_engine.server.logprobs import chat_entry, finite
+from reference_engine.server.prompt_logprobs import prompt_logprobs
 from reference_engine.server.schema import ChatRequest
 from reference_engine.server.served import ServedModel
+from reference_engine.server.together import together
+from reference_engine.structure import CallForm
+from reference_engine.tool_calls import CallParser
 
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """A request that was read and found good, ready to be generated."""
+    """A request that was read and found good, ready to be generated; choice i is drawn with `params[i]`.
+
+    `form` is how its calls of tools are written, None where none are looked for.
+    """
 
     served: ServedModel
+    request: ChatRequest
     envelope: Envelope
-    ids: tuple[int, ...]
-    params: SamplingParams
-    wants_logprobs: bool
-    wants_usage: bool
+    prompt: Rendered
+    params: tuple[SamplingParams, ...]
+    form: CallForm | None
+    constraint: Constraint | None
 
     @classmethod
     async def prepare(cls, served: ServedModel, request: ChatRequest) -> ChatAnswer:
-        """Raises `ApiError` for what the model cannot serve: its name, the conversation, its length."""
+        """Raises `ApiError` for what the model cannot serve: its name, the conversation, its length, a schema."""
         model = served.check_name(request.model)
-        ids = await served.read_conversation(request.messages, request.tools)
-        limit = served.answer_limit(len(ids), request.answer_limit, default=served.description.context_length)
+        prompt = await served.read_conversation(request.messages, request.tools)
+        limit = served.answer_limit(len(prompt.ids), request.answer_limit, default=served.description.context_length)
+        structure = served.engine.structure
+        form = structure.call_form(served.settings.chat_template) if request.may_call else None
+        shown = () if form is None else form.markers
+        top_k = request.top_logprobs or 0
+        params = [served.sampling(request, limit, top_k, answer=index) for index in range(request.answers)]
         return cls(
             served=served,
+            request=request,
             envelope=Envelope.new("chatcmpl", model, served.fingerprint),
-            ids=ids,
-            params=served.sampling(request, limit, request.top_logprobs or 0),
-            wants_logprobs=bool(request.logprobs),
-            wants_usage=request.include_usage,
+            prompt=prompt,
+            params=tuple(replace(each, shown=shown) for each in params),
+            form=form,
+            constraint=await constraint_of(structure, request, form),
         )
 
     async def whole(self) -> Body:
-        texts: list[str] = []
-        entries: list[dict[str, Any]] = []
-        finish_reason = None
-        async with self.served.turns.admitted(), aclosing(self.served.tokens(self.ids, self.params)) as tokens:
-            async for token in tokens:
-                texts.append(token.text)
-                entries.append(self._entry(token))
-                finish_reason = token.finish_reason
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": "".join(texts), "refusal": None},
-            "logprobs": {"content": entries, "refusal": None} if self.wants_logprobs else None,
-            "finish_reason": finish_reason,
-        }
-        return self.envelope.body("chat.completion", [choice], usage=usage(len(self.ids), len(entries)))
+        found: list[list[Piece]] = [[] for _ in self.params]
+        async with self.served.turns.admitted():
+            more = await self._about_the_prompt()
+            async with aclosing(together(self._sources())) as coming:
+                async for index, piece in coming:
+                    found[index].append(piece)
+        choices = [self._whole_choice(index, pieces) for index, pieces in enumerate(found)]
+        counted = usage(len(self.prompt.ids), sum(map(len, found)))
+        return self.envelope.body("chat.completion", choices, usage=counted, **more)
 
     async def chunks(self) -> AsyncGenerator[Body]:
-        """The role, one chunk a token, the finish reason, and the usage where it was asked for."""
-        count, finish_reason = 0, None
-        async with self.served.turns.admitted(), aclosing(self.served.tokens(self.ids, self.params)) as tokens:
-            async for token in tokens:
-                if count == 0:
-                    yield self._chunk({"role": "assistant", "content": "", "refusal": None})
+        """Of each choice the role, one chunk a token and the finish reason; then the usage where it was asked for."""
+        wants_logprobs = bool(self.request.logprobs)
+        deltas = [Deltas(may_call=self.form is not None, every_token=wants_logprobs) for _ in self.params]
+        count = 0
+        async with self.served.turns.admitted(), aclosing(together(self._sources())) as coming:
+            async for index, piece in coming:
                 count += 1
-                finish_reason = token.finish_reason
-                if token.text or self.wants_logprobs:
-                    logprobs = {"content": [self._entry(token)], "refusal": None} if self.wants_logprobs else None
-                    yield self._chunk({"content": token.text}, logprobs)
-        yield self._chunk({}, finish_reason=finish_reason)
-        if self.wants_usage:
-            yield self.envelope.body("chat.completion.chunk", [], usage=usage(len(self.ids), count))
+                logprobs = self._logprobs([piece])
+                for delta in deltas[index].of(piece):
+                    told = None if "role" in delta else logprobs
+                    yield self._chunk({"index": index, "delta": delta, "logprobs": told, "finish_reason": None})
+                    logprobs = logprobs if told is None else None
+                if reason := piece.finish_reason:
+                    yield self._chunk({"index": index, "delta": {}, "logprobs": None, "finish_reason": reason})
+        if self.request.include_usage:
+            counted = usage(len(self.prompt.ids), count)
+            yield self.envelope.body("chat.completion.chunk", [], usage=counted, **self._about_tools())
 
-    def _entry(self, token: GeneratedToken) -> dict[str, Any]:
-        return chat_entry(self.served.engine.token_bytes, token.token_id, token.logprob, token.top)
+    def _sources(self) -> list[AsyncGenerator[Piece]]:
+        return [self._pieces(index) for index in range(len(self.params))]
 
-    def _chunk(
-        self, delta: dict[str, Any], logprobs: dict[str, Any] | None = None, finish_reason: str | None = None
-    ) -> Body:
-        choice: Choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
-        more = {"usage": None} if self.wants_usage else {}
-        return self.envelope.body("chat.completion.chunk", [choice], **more)
+    async def _pieces(self, index: int) -> AsyncGenerator[Piece]:
+        parser = None if self.form is None else CallParser(self.form.family, f"{self.envelope.id} {index}")
+        reader = ChoiceReader(parser, several=self.request.several_calls)
+        async with aclosing(self.served.tokens(self.prompt.ids, self.params[index], self.constraint)) as tokens:
+            async for token in tokens:
+                piece = reader.take(token)
+                yield piece
+                if piece.finish_reason is not None:
+                    return
+
+    def _whole_choice(self, index: int, pieces: Sequence[Piece]) -> Choice:
+        return {
+            "index": index,
+            "message": message_of(pieces),
+            "logprobs": self._logprobs(pieces),
+            "finish_reason": pieces[-1].finish_reason,
+        }
+
+    def _logprobs(self, pieces: Sequence[Piece]) -> dict[str, Any] | None:
+        if not self.request.logprobs:
+            return None
+        return {"content": [self._entry(piece) for piece in pieces], "refusal": None}
+
+    def _entry(self, piece: Piece) -> dict[str, Any]:
+        token = piece.token
+        entry = chat_entry(self.served.engine.token_bytes, token.token_id, token.logprob, token.top)
+        return entry if token.masked_logprob is None else {**entry, "masked_logprob": finite(token.masked_logprob)}
+
+    def _chunk(self, choice: Choice) -> Body:
+        more = {"usage": None} if self.request.include_usage else {}
+        return self.envelope.body("chat.completion.chunk", [choice], **more, **self._about_tools())
+
+    async def _about_the_prompt(self) -> dict[str, Any]:
+        wanted = self.request.prompt_logprobs
+        if wanted is None:
+            return self._about_tools()
+        scored = await self.served.score(self.prompt.ids, wanted)
+        return {"prompt_logprobs": prompt_logprobs(scored, self.served.engine.token_bytes), **self._about_tools()}
+
+    def _about_tools(self) -> dict[str, Any]:
+        return {"tools_rendered": self.prompt.tools_rendered} if self.request.tools else {}

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from reference_engine.server.conversation import ChatMessage, ToolDefinition
+from reference_engine.server.response_format import ResponseFormat
+from reference_engine.server.several import MAX_ANSWERS
+from reference_engine.server.tool_choice import AUTO, ToolChoice, read_tool_choice
 
 MAX_TOP_LOGPROBS = 20
 MAX_STOPS = 4
 MAX_PROMPTS = 128
+MAX_TOOLS = 128
 
 Prompt = str | list[int]
 
@@ -97,7 +103,6 @@ class SamplingRequest(BaseModel):
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     stop: Annotated[tuple[str, ...], PlainValidator(_stops, json_schema_input_type=str | list[str] | None)] = ()
-    n: Annotated[None, _only(1)] = None
     presence_penalty: Annotated[None, _only(0)] = None
     frequency_penalty: Annotated[None, _only(0)] = None
     logit_bias: Annotated[None, _only({})] = None
@@ -130,10 +135,14 @@ class ChatRequest(SamplingRequest):
     max_completion_tokens: int | None = Field(None, ge=1)
     logprobs: bool | None = None
     top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
-    tools: list[ToolDefinition] | None = None
-    tool_choice: Annotated[None, _only("auto", "none")] = None
+    n: int | None = Field(None, ge=1, le=MAX_ANSWERS)
+    prompt_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    tools: list[ToolDefinition] | None = Field(None, max_length=MAX_TOOLS)
+    tool_choice: Annotated[
+        ToolChoice, PlainValidator(read_tool_choice, json_schema_input_type=str | dict[str, Any] | None)
+    ] = AUTO
     parallel_tool_calls: bool | None = None
-    response_format: Annotated[None, _only({"type": "text"})] = None
+    response_format: ResponseFormat | None = None
 
     @model_validator(mode="after")
     def _parameters_agree(self) -> ChatRequest:
@@ -141,7 +150,41 @@ class ChatRequest(SamplingRequest):
             raise _conflict("top_logprobs", "top_logprobs is allowed only when logprobs is true")
         if self.max_tokens is not None and self.max_completion_tokens is not None:
             raise _conflict("max_tokens", "give max_completion_tokens or max_tokens, not both")
+        if self.prompt_logprobs is not None and self.stream:
+            raise _conflict("prompt_logprobs", "prompt_logprobs are not streamed: leave stream out")
         return self
+
+    @model_validator(mode="after")
+    def _tools_agree(self) -> ChatRequest:
+        named = Counter(tool.function.name for tool in self.tools or ())
+        name, count = next(iter(named.most_common(1)), ("", 0))
+        if count > 1:
+            raise _conflict("tools", f"there are {count} tools named {name!r}: give each a name of its own")
+        if self.tool_choice.mode == "required" and not self.tools:
+            raise _conflict("tool_choice", "tool_choice asks for a call: give the tools that may be called")
+        if self.tool_choice.name is not None and self.tool_choice.name not in named:
+            raise _conflict("tool_choice", "tool_choice names a tool that is not among the tools")
+        if self.may_call and self.schema_of_answer is not None:
+            reason = "an answer that is held to JSON calls no tool: leave response_format out, or give tool_choice none"
+            raise _conflict("response_format", reason)
+        return self
+
+    @property
+    def answers(self) -> int:
+        return self.n or 1
+
+    @property
+    def may_call(self) -> bool:
+        """Whether calls of tools are looked for in the answer."""
+        return bool(self.tools) and self.tool_choice.mode != "none"
+
+    @property
+    def several_calls(self) -> bool:
+        return self.parallel_tool_calls is not False
+
+    @property
+    def schema_of_answer(self) -> Mapping[str, Any] | None:
+        return None if self.response_format is None else self.response_format.schema_of_answer
 
     @property
     def answer_limit(self) -> int | None:
@@ -153,6 +196,7 @@ class CompletionRequest(SamplingRequest):
         list[Prompt],
         PlainValidator(_prompts, json_schema_input_type=str | list[str] | list[int] | list[list[int]]),
     ]
+    n: Annotated[None, _only(1)] = None
     logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = None
     best_of: Annotated[None, _only(1)] = None

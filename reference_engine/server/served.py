@@ -6,14 +6,27 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from reference_engine.errors import EngineError
-from reference_engine.interface import GeneratedToken, Message, ReferenceBackend, SamplingParams, Scored, Tool
+from reference_engine.interface import (
+    GeneratedToken,
+    Message,
+    Rendered,
+    SamplingParams,
+    Scored,
+    ServableBackend,
+    Tool,
+)
 from reference_engine.server.conversation import ChatMessage, ToolDefinition, conversation, declared
 from reference_engine.server.errors import ApiError
 from reference_engine.server.schema import Prompt, SamplingRequest
 from reference_engine.server.settings import ServerSettings
+from reference_engine.server.several import seed_of
 from reference_engine.server.turns import Turns
+
+if TYPE_CHECKING:
+    from reference_engine.constraint import Constraint
 
 _REPLACEMENT = "\ufffd"
 
@@ -21,7 +34,7 @@ _REPLACEMENT = "\ufffd"
 class ServedModel:
     """Raises `EngineRequestError` at once where the settings do not suit the model."""
 
-    def __init__(self, engine: ReferenceBackend, settings: ServerSettings) -> None:
+    def __init__(self, engine: ServableBackend, settings: ServerSettings) -> None:
         self.description = engine.describe()
         self.engine = engine
         self.settings = settings
@@ -47,11 +60,11 @@ class ServedModel:
 
     async def read_conversation(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolDefinition] | None
-    ) -> tuple[int, ...]:
+    ) -> Rendered:
         opened = conversation(messages, self.settings.system_prompt)
-        ids = await asyncio.to_thread(self._render, opened, declared(tools))
-        self._check_length(ids, "messages")
-        return ids
+        rendered = await asyncio.to_thread(self._render, opened, declared(tools))
+        self._check_length(rendered.ids, "messages")
+        return rendered
 
     async def read_prompt(self, prompt: Prompt) -> tuple[int, ...]:
         ids = tuple(await asyncio.to_thread(self.engine.tokenize, prompt) if isinstance(prompt, str) else prompt)
@@ -71,19 +84,23 @@ class ServedModel:
             raise self._context_exceeded(f"{prompt_tokens} in the prompt and {limit} for the answer", "max_tokens")
         return limit
 
-    def sampling(self, request: SamplingRequest, max_tokens: int, top_k: int) -> SamplingParams:
+    def sampling(self, request: SamplingRequest, max_tokens: int, top_k: int, *, answer: int = 0) -> SamplingParams:
+        """`answer` is the number of the answer among those to one prompt."""
         return SamplingParams(
             max_tokens=max_tokens,
             temperature=1.0 if request.temperature is None else request.temperature,
             top_p=1.0 if request.top_p is None else request.top_p,
-            seed=self.settings.seed if request.seed is None else request.seed,
+            seed=seed_of(self.settings.seed if request.seed is None else request.seed, answer),
             stop=request.stop,
             top_k_logprobs=top_k,
         )
 
-    async def tokens(self, ids: Sequence[int], params: SamplingParams) -> AsyncGenerator[GeneratedToken]:
+    async def tokens(
+        self, ids: Sequence[int], params: SamplingParams, constraint: Constraint | None = None
+    ) -> AsyncGenerator[GeneratedToken]:
         """The tokens of one answer, the last with a finish reason. Closing the generator ends the generation."""
-        start = partial(self.engine.generate, ids, params, profile=self.settings.profile)
+        constrained: dict[str, Any] = {} if constraint is None else {"constraint": constraint}
+        start = partial(self.engine.generate, ids, params, profile=self.settings.profile, **constrained)
         tokens = await self.turns.take(start)
         try:
             while (token := await self.turns.take(partial(next, tokens, None))) is not None:
@@ -107,8 +124,8 @@ class ServedModel:
             return replace(token, text=token.text[:-1])
         return token
 
-    def _render(self, messages: Sequence[Message], tools: Sequence[Tool] | None) -> tuple[int, ...]:
-        return self.engine.render(messages, tools, chat_template=self.settings.chat_template).ids
+    def _render(self, messages: Sequence[Message], tools: Sequence[Tool] | None) -> Rendered:
+        return self.engine.render(messages, tools, chat_template=self.settings.chat_template)
 
     def _check_length(self, ids: Sequence[int], param: str) -> None:
         if not ids:

@@ -32,9 +32,28 @@ SHARED = {
     "stream_options": st.just({"include_usage": True}) | JSON,
     "n": JSON,
 }
+TOOLS = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.just("function"), "function": st.fixed_dictionaries({"name": st.just("f"), "parameters": JSON})}
+    ),
+    max_size=2,
+)
+FORMATS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "json_object", "json_schema"])},
+    optional={"json_schema": st.fixed_dictionaries({"name": st.just("a"), "schema": JSON}) | JSON},
+)
 CHAT = st.fixed_dictionaries(
     {"model": st.just("m"), "messages": MESSAGES | JSON},
-    optional={**SHARED, "logprobs": st.booleans() | JSON, "top_logprobs": st.integers(0, 21) | JSON, "tools": JSON},
+    optional={
+        **SHARED,
+        "logprobs": st.booleans() | JSON,
+        "top_logprobs": st.integers(0, 21) | JSON,
+        "prompt_logprobs": st.integers(0, 21) | JSON,
+        "tools": TOOLS | JSON,
+        "tool_choice": st.sampled_from(["auto", "none", "required"]) | JSON,
+        "parallel_tool_calls": st.booleans() | JSON,
+        "response_format": FORMATS | JSON,
+    },
 )
 COMPLETION = st.fixed_dictionaries(
     {"model": st.just("m"), "prompt": st.text() | st.lists(st.integers(-1, 260)) | JSON},

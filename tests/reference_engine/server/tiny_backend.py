@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reference_engine.answer import AnswerText
 from reference_engine.chat import ChatTemplate
+from reference_engine.constraint import Constraint
 from reference_engine.errors import EngineRequestError
 from reference_engine.interface import (
     Description,
@@ -24,6 +25,7 @@ from reference_engine.interface import (
     TokenDistribution,
     Tool,
 )
+from reference_engine.structure import CallForm
 
 START, END, VOCABULARY = 256, 257, 258
 TEMPLATE = (
@@ -40,6 +42,19 @@ def encode(text: str) -> list[int]:
             ids += [END] if position else []
             ids += piece.encode()
     return ids
+
+
+class TinyStructure:
+    """It was taught to write calls, and cannot be held to anything."""
+
+    def call_form(self, chat_template: str | None = None) -> CallForm:
+        return CallForm("hermes", ())
+
+    def held_to_schema(self, schema: Mapping[str, Any]) -> Constraint:
+        raise EngineRequestError("The tiny reference holds no answer to a schema.")
+
+    def held_to_calls(self, tools: Sequence[Tool], form: CallForm, *, several: bool) -> Constraint:
+        raise EngineRequestError("The tiny reference holds no answer to calls.")
 
 
 @dataclass
@@ -94,8 +109,9 @@ class TinyBackend:
         chat_template: str | None = None,
         add_generation_prompt: bool = True,
     ) -> Rendered:
-        text = ChatTemplate(TEMPLATE, {}).render(messages, tools, chat_template=chat_template)
-        return Rendered(text, tuple(encode(text)))
+        template = ChatTemplate(TEMPLATE, {})
+        text = template.render(messages, tools, chat_template=chat_template)
+        return Rendered(text, tuple(encode(text)), template.tools_rendered(tools, chat_template=chat_template))
 
     def score(
         self,
@@ -118,6 +134,10 @@ class TinyBackend:
         profile: str = "fp32",
     ) -> list[TokenDistribution]:
         return [self._position(prompt, len(prompt), top_k, ()) for prompt in prompts]
+
+    @property
+    def structure(self) -> TinyStructure:
+        return TinyStructure()
 
     def generate(
         self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
