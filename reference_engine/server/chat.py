@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from reference_engine.constraint import Constraint
 from reference_engine.interface import Rendered, SamplingParams
 from reference_engine.server.choice import ChoiceReader, Piece, message_of
-from reference_engine.server.deltas import Deltas
+from reference_engine.server.deltas import Delta, Deltas
 from reference_engine.server.envelope import Body, Choice, Envelope, usage
 from reference_engine.server.held import constraint_of
 from reference_engine.server.logprobs import chat_entry, finite
@@ -18,8 +18,11 @@ from reference_engine.server.prompt_logprobs import prompt_logprobs
 from reference_engine.server.schema import ChatRequest
 from reference_engine.server.served import ServedModel
 from reference_engine.server.together import together
+from reference_engine.server.values import check_values
 from reference_engine.structure import CallForm
 from reference_engine.tool_calls import CallParser
+
+_NO_TOKENS: Mapping[str, Any] = {"logprobs": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class ChatAnswer:
         model = served.check_name(request.model)
         prompt = await served.read_conversation(request.messages, request.tools)
         limit = served.answer_limit(len(prompt.ids), request.answer_limit, default=served.description.context_length)
+        _check_values(request, prompt)
         structure = served.engine.structure
         form = structure.call_form(served.settings.chat_template) if request.may_call else None
         shown = () if form is None else form.markers
@@ -71,19 +75,21 @@ class ChatAnswer:
 
     async def chunks(self) -> AsyncGenerator[Body]:
         """Of each choice the role, one chunk a token and the finish reason; then the usage where it was asked for."""
-        wants_logprobs = bool(self.request.logprobs)
-        deltas = [Deltas(may_call=self.form is not None, every_token=wants_logprobs) for _ in self.params]
+        every_token = bool(self.request.logprobs or self.request.return_token_ids)
+        deltas = [Deltas(may_call=self.form is not None, every_token=every_token) for _ in self.params]
         count = 0
         async with self.served.turns.admitted(), aclosing(together(self._sources())) as coming:
             async for index, piece in coming:
                 count += 1
-                logprobs = self._logprobs([piece])
+                tokens: Mapping[str, Any] = self._about_tokens([piece])
                 for delta in deltas[index].of(piece):
-                    told = None if "role" in delta else logprobs
-                    yield self._chunk({"index": index, "delta": delta, "logprobs": told, "finish_reason": None})
-                    logprobs = logprobs if told is None else None
-                if reason := piece.finish_reason:
-                    yield self._chunk({"index": index, "delta": {}, "logprobs": None, "finish_reason": reason})
+                    if "role" in delta:
+                        yield self._chunk(index, delta, **self._prompt_ids())
+                    else:
+                        yield self._chunk(index, delta, tokens)
+                        tokens = _NO_TOKENS
+                if piece.finish_reason is not None:
+                    yield self._chunk(index, {}, finish_reason=piece.finish_reason)
         if self.request.include_usage:
             counted = usage(len(self.prompt.ids), count)
             yield self.envelope.body("chat.completion.chunk", [], usage=counted, **self._about_tools())
@@ -105,30 +111,48 @@ class ChatAnswer:
         return {
             "index": index,
             "message": message_of(pieces),
-            "logprobs": self._logprobs(pieces),
+            **self._about_tokens(pieces),
             "finish_reason": pieces[-1].finish_reason,
         }
 
-    def _logprobs(self, pieces: Sequence[Piece]) -> dict[str, Any] | None:
-        if not self.request.logprobs:
-            return None
-        return {"content": [self._entry(piece) for piece in pieces], "refusal": None}
+    def _about_tokens(self, pieces: Sequence[Piece]) -> dict[str, Any]:
+        entries = [self._entry(piece) for piece in pieces] if self.request.logprobs else None
+        logprobs = None if entries is None else {"content": entries, "refusal": None}
+        ids = {"token_ids": [piece.token.token_id for piece in pieces]} if self.request.return_token_ids else {}
+        return {"logprobs": logprobs, **ids}
 
     def _entry(self, piece: Piece) -> dict[str, Any]:
         token = piece.token
         entry = chat_entry(self.served.engine.token_bytes, token.token_id, token.logprob, token.top)
         return entry if token.masked_logprob is None else {**entry, "masked_logprob": finite(token.masked_logprob)}
 
-    def _chunk(self, choice: Choice) -> Body:
-        more = {"usage": None} if self.request.include_usage else {}
-        return self.envelope.body("chat.completion.chunk", [choice], **more, **self._about_tools())
+    def _chunk(
+        self,
+        index: int,
+        delta: Delta,
+        tokens: Mapping[str, Any] = _NO_TOKENS,
+        finish_reason: str | None = None,
+        **more: Any,
+    ) -> Body:
+        choice = {"index": index, "delta": delta, **tokens, "finish_reason": finish_reason}
+        unused = {"usage": None} if self.request.include_usage else {}
+        return self.envelope.body("chat.completion.chunk", [choice], **unused, **self._about_tools(), **more)
 
     async def _about_the_prompt(self) -> dict[str, Any]:
-        wanted = self.request.prompt_logprobs
-        if wanted is None:
-            return self._about_tools()
-        scored = await self.served.score(self.prompt.ids, wanted)
-        return {"prompt_logprobs": prompt_logprobs(scored, self.served.engine.token_bytes), **self._about_tools()}
+        about = {**self._about_tools(), **self._prompt_ids()}
+        if self.request.prompt_logprobs is None:
+            return about
+        scored = await self.served.score(self.prompt.ids, self.request.prompt_logprobs)
+        return {**about, "prompt_logprobs": prompt_logprobs(scored, self.served.engine.token_bytes)}
+
+    def _prompt_ids(self) -> dict[str, Any]:
+        return {"prompt_token_ids": list(self.prompt.ids)} if self.request.return_token_ids else {}
 
     def _about_tools(self) -> dict[str, Any]:
         return {"tools_rendered": self.prompt.tools_rendered} if self.request.tools else {}
+
+
+def _check_values(request: ChatRequest, prompt: Rendered) -> None:
+    if request.prompt_logprobs is not None:
+        values = (1 + request.prompt_logprobs) * len(prompt.ids)
+        check_values(values, "prompt_logprobs", "Ask for fewer prompt_logprobs.")

@@ -137,6 +137,7 @@ class ChatRequest(SamplingRequest):
     top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     n: int | None = Field(None, ge=1, le=MAX_ANSWERS)
     prompt_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    return_token_ids: bool | None = None
     tools: list[ToolDefinition] | None = Field(None, max_length=MAX_TOOLS)
     tool_choice: Annotated[
         ToolChoice, PlainValidator(read_tool_choice, json_schema_input_type=str | dict[str, Any] | None)

@@ -49,6 +49,7 @@ CHAT = st.fixed_dictionaries(
         "logprobs": st.booleans() | JSON,
         "top_logprobs": st.integers(0, 21) | JSON,
         "prompt_logprobs": st.integers(0, 21) | JSON,
+        "return_token_ids": st.booleans() | JSON,
         "tools": TOOLS | JSON,
         "tool_choice": st.sampled_from(["auto", "none", "required"]) | JSON,
         "parallel_tool_calls": st.booleans() | JSON,

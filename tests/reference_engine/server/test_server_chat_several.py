@@ -11,7 +11,7 @@ import pytest
 from reference_engine.server import ServerSettings
 from reference_engine.server.several import seed_of
 from tests.reference_engine.server.chat_stream import CHAT, chunks, in_both_forms, whole
-from tests.reference_engine.server.tiny_backend import TinyBackend, chat, encode
+from tests.reference_engine.server.tiny_backend import END, TinyBackend, chat, encode
 
 PROMPT = encode("<s>user|hi<e><s>assistant|")
 
@@ -104,3 +104,28 @@ def test_prompt_logprobs_are_there_only_where_they_were_asked_for(start_server) 
 
     assert "prompt_logprobs" not in whole(url, {**chat("hi"), "max_tokens": 1})
     assert whole(url, {**chat("hi"), "max_tokens": 1, "prompt_logprobs": 0})["prompt_logprobs"][1].keys() == {"117"}
+
+
+def test_prompt_logprobs_of_a_prompt_too_long_for_them_are_refused(start_server) -> None:
+    url = start_server(TinyBackend(context_length=10**6))
+
+    answer = httpx.post(f"{url}{CHAT}", json={**chat("x" * 25_000), "max_tokens": 1, "prompt_logprobs": 20})
+
+    assert answer.status_code == 400
+    assert (answer.json()["error"]["param"], answer.json()["error"]["code"]) == ("prompt_logprobs", "too_many_values")
+
+
+def test_token_ids_have_vllms_names_whole_and_streamed(start_server) -> None:
+    url = start_server(TinyBackend(script="né".encode()))
+    request = {**chat("hi"), "temperature": 0, "n": 2, "return_token_ids": True}
+
+    body = whole(url, request)
+    found = chunks(url, request)
+
+    assert body["prompt_token_ids"] == PROMPT
+    assert [choice["token_ids"] for choice in body["choices"]] == [[*"né".encode(), END]] * 2
+    assert [chunk["prompt_token_ids"] for chunk in found if "prompt_token_ids" in chunk] == [PROMPT] * 2
+    for index in range(2):
+        own = [chunk["choices"][0] for chunk in found if chunk["choices"][0]["index"] == index]
+        assert [id_ for choice in own for id_ in choice.get("token_ids", ())] == [*"né".encode(), END]
+    assert "token_ids" not in whole(url, chat("hi", max_tokens=1))["choices"][0]
