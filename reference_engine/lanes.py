@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from reference_engine.drafters import drafter_of
+from reference_engine.errors import EngineRequestError
 from reference_engine.forward.choice import Choice, Loaded, tested
+from reference_engine.forward.self_test import PAGES_NEEDED
 from reference_engine.kv.arena import Arena
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import RecordCells
@@ -44,8 +46,12 @@ class Lanes:
         self._config = source.config
         self._options = options
         self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
-        sizes = [self._choice.page_bytes(profile) for profile in (PROFILES | FURTHER_PROFILES).values()]
+        profiles = (PROFILES | FURTHER_PROFILES).values()
+        sizes = [self._choice.page_bytes(profile) for profile in profiles]
         kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, sizes)
+        _check_kv_bytes(
+            kv_bytes, max(sizes), [self._choice.page_bytes(profile) for profile in profiles if not profile.oracle]
+        )
         self._arena = Arena(kv_bytes, max(sizes))
         self._records = RecordCells(self._arena, _RECORDED_TOP_K)
         self._pools: dict[int, SubPool] = {}
@@ -57,6 +63,14 @@ class Lanes:
     def arithmetic(self, profile: NumericsProfile) -> str:
         """What decides the order of operations, for the fingerprint."""
         return self._choice.arithmetic(profile)
+
+    @property
+    def kv_bytes(self) -> int:
+        return self._arena.frames * self._arena.frame_bytes
+
+    @property
+    def kv_bytes_used(self) -> int:
+        return self.kv_bytes - self._arena.free_frames * self._arena.frame_bytes
 
     def open(self) -> list[Lane]:
         with self._lock:
@@ -102,9 +116,10 @@ class Lanes:
     def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
         pool = self._pool(self._choice.page_bytes(profile))
         vocabulary = self._config.vocab_size
-        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self.loop.as_pass)
         tree = RadixTree(pool, self._records, beside=self._first_tree)
         self._first_tree = self._first_tree or tree
+        tree.evict(pool, PAGES_NEEDED)  # what is only kept must not keep a profile from its test
+        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self.loop.as_pass)
         memory = TreeMemory(tree, pool)
         options = self._options
         drafter = drafter_of(options, loaded.forward, self._config.n_layers)
@@ -131,3 +146,13 @@ class Lanes:
 
 def _default_kv_bytes(context: int, page_sizes: Sequence[int]) -> int:
     return max(_LEAST_KV_BYTES, (pages_for(context) + 1) * max(page_sizes))
+
+
+def _check_kv_bytes(kv_bytes: int, largest_page: int, tested_pages: Sequence[int]) -> None:
+    """The self-test has to have room. Memory is handed out in pieces of the largest page."""
+    least = largest_page * max(-(-PAGES_NEEDED // (largest_page // size)) for size in tested_pages)
+    if kv_bytes < least:
+        raise EngineRequestError(
+            f"{kv_bytes:,} bytes are too little memory for the keys and values of this model.",
+            remedy=f"Give --kv-bytes {least} or more.",
+        )
