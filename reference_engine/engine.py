@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from reference_engine.checks import check_sampling, check_start, check_top_k, ch
 from reference_engine.constraint import Constraint
 from reference_engine.errors import EngineRequestError, ModelFileError, ModelNotFoundError
 from reference_engine.families import shared_beginnings
+from reference_engine.figures import Figures
 from reference_engine.forward.batch import ReadOut
 from reference_engine.identity import described, fingerprint
 from reference_engine.interface import (
@@ -36,7 +39,9 @@ from reference_engine.masks import Masks
 from reference_engine.options import EngineOptions
 from reference_engine.profile import profile_named
 from reference_engine.sched.request import Request
+from reference_engine.scoring import Scoring
 from reference_engine.structure import Structure
+from reference_engine.token_stream import TokenStream
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import tokenizer_from_folder, tokenizer_from_gguf
 from reference_engine.weights.gguf import open_gguf
@@ -105,19 +110,25 @@ class Engine:
         Nothing precedes position 0: its log-probability and rank are None and its top is empty. Raises
         EngineRequestError for ids, positions or names that do not exist.
         """
+        return self.scoring(ids, start=start, top_k=top_k, token_ids=token_ids, profile=profile).result()
+
+    def scoring(
+        self,
+        ids: Sequence[int],
+        *,
+        start: int = 0,
+        top_k: int = 20,
+        token_ids: Sequence[int] | None = None,
+        profile: str = "fp32",
+    ) -> Scoring:
+        """What `score` gives, computed when its result is asked for. Raises EngineRequestError at once."""
         vocabulary, context = self._config.vocab_size, self._config.context_length
         prompt, chosen = checked_ids(ids, vocabulary, context), known_ids(token_ids or (), vocabulary)
         check_start(start, len(prompt))
         check_top_k(top_k, vocabulary)
-        positions = [_unconditional(prompt[0])] if start == 0 else []
-        first = max(start, 1)
-        with self._lanes.using(profile) as lane:
-            job = self._score_job(prompt, first, top_k, chosen)
-            read = self._results(lane, [job])[0]
-            exactness = lane.exactness
-        own = [*prompt[first:], None]
-        positions += [_distribution(read, line, first + line, own[line], chosen) for line in range(len(own))]
-        return Scored(tuple(prompt), tuple(positions), profile, self.fingerprint(profile), exactness)
+        profile_named(profile)
+        job = self._score_job(prompt, max(start, 1), top_k, chosen)
+        return Scoring(job, lambda: self._scored(job, prompt, start, profile))
 
     def next_tokens(
         self,
@@ -156,8 +167,8 @@ class Engine:
         profile: str = "fp32",
         constraint: Constraint | None = None,
     ) -> Iterator[GeneratedToken]:
-        """Tokens one by one, made in the batch whether or not they are taken; closing the iterator ends them. A wrong
-        request raises EngineRequestError at once. Nothing is drafted for a constrained answer."""
+        """Tokens one by one, made in the batch whether or not they are taken; closing the iterator ends them, from any
+        thread. A wrong request raises EngineRequestError at once. Nothing is drafted for a constrained answer."""
         prompt = checked_ids(ids, self._config.vocab_size, self._config.context_length - 1)
         check_sampling(params, self._config.vocab_size)
         profile_named(profile)
@@ -170,7 +181,7 @@ class Engine:
             shown_bytes=partial(self._tokenizer.shown_bytes, besides=frozenset(params.shown)),
             masks=None if constraint is None else Masks(constraint, self._config.vocab_size, self._mask_maker),
         )
-        return self._generated(job, profile)
+        return TokenStream(self._generated(job, profile), job.give_up)
 
     def close(self) -> None:
         """Lets the weights go. Every later request for numbers raises EngineError."""
@@ -186,9 +197,33 @@ class Engine:
         """One for each profile in memory."""
         return self._lanes.open()
 
+    def figures(self) -> Figures:
+        lanes = self.lanes()
+        counts = Counter[str]()
+        for lane in lanes:
+            counts.update(asdict(lane.counts))
+        return Figures(
+            counts=counts,
+            recorded_positions=sum(lane.recorded_positions for lane in lanes),
+            passes=self._loop.passes,
+            rows=self._loop.rows,
+            kv_bytes=self._lanes.kv_bytes,
+            kv_bytes_used=self._lanes.kv_bytes_used,
+        )
+
     def trace(self) -> list[Step]:
         """The last passes, the oldest first."""
         return self._loop.trace
+
+    def _scored(self, job: ScoreJob, prompt: Sequence[int], start: int, profile: str) -> Scored:
+        with self._lanes.using(profile) as lane:
+            (read,) = self._results(lane, [job])
+            exactness = lane.exactness
+        first, chosen = max(start, 1), job.chosen
+        positions = [_unconditional(prompt[0])] if start == 0 else []
+        own = [*prompt[first:], None]
+        positions += [_distribution(read, line, first + line, own[line], chosen) for line in range(len(own))]
+        return Scored(tuple(prompt), tuple(positions), profile, self.fingerprint(profile), exactness)
 
     def _generated(self, job: GenerateJob, profile: str) -> Iterator[GeneratedToken]:
         with self._lanes.using(profile) as lane:
@@ -196,6 +231,8 @@ class Engine:
             try:
                 while True:
                     token = job.tokens.get()
+                    if token is None:
+                        return
                     if isinstance(token, BaseException):
                         raise token
                     yield token
@@ -210,7 +247,12 @@ class Engine:
     def _results(self, lane: Lane, jobs: Sequence[ScoreJob]) -> list[ReadOut]:
         for job in jobs:
             self._loop.submit(lane, job)
-        return [job.result.result() for job in jobs]
+        try:
+            return [job.result.result() for job in jobs]
+        except BaseException:
+            for job in jobs:
+                self._loop.abort(lane, job.request.id)
+            raise
 
     def _new_id(self) -> str:
         return f"r{next(self._ids)}"

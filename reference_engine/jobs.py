@@ -46,7 +46,8 @@ class ScoreJob:
 
 @dataclass(slots=True)
 class GenerateJob:
-    """Puts tokens into `tokens` as they are made. The last one has a finish reason; an error ends them too."""
+    """Puts tokens into `tokens` as they are made. The last one has a finish reason; an error ends them too, and None,
+    where nobody wants more."""
 
     request: Request
     params: SamplingParams
@@ -54,7 +55,7 @@ class GenerateJob:
     stops: frozenset[int]
     shown_bytes: Callable[[int], bytes]
     masks: Masks | None = None
-    tokens: queue.SimpleQueue[GeneratedToken | BaseException] = field(default_factory=queue.SimpleQueue)
+    tokens: queue.SimpleQueue[GeneratedToken | BaseException | None] = field(default_factory=queue.SimpleQueue)
     answer: AnswerText = field(init=False)
     made: int = 0
 
@@ -76,6 +77,9 @@ class GenerateJob:
 
     def fail(self, error: BaseException) -> None:
         self.tokens.put(error)
+
+    def give_up(self) -> None:
+        self.tokens.put(None)
 
     def _token(self, token_id: int, read: ReadOut, line: int) -> GeneratedToken:
         self.made += 1

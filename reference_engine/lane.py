@@ -33,7 +33,7 @@ class Lane:
     """Not safe for several threads at once; only what `launched` gives may run beside the rest.
 
     `exactness` says what its numbers are, and `remark` why they are not bitwise. Scores with up to `recorded_top_k`
-    most likely tokens are kept; None keeps none.
+    most likely tokens are kept; None keeps none. `recorded_positions` counts those that were answered from there.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Lane:
         self.exactness = exactness
         self.remark = remark
         self.weight_bytes = weight_bytes
+        self.recorded_positions = 0
         self._scheduler = scheduler
         self._runner = runner
         self._tree = tree
@@ -140,6 +141,7 @@ class Lane:
         rows = found.end - first if found.end == length else max(found.end - 1 - first, 0)
         if rows:
             job.rows.append(_rows_of(found, rows))
+            self.recorded_positions += rows
             request.readable_from = min(first + rows, length - 1)
         if first + rows < length:
             return False

@@ -50,6 +50,8 @@ class Loop:
         self._closed = False
         self._broken: BaseException | None = None
         self._trace: deque[Step] = deque(maxlen=_TRACED)
+        self.passes = 0
+        self.rows = 0
         self._passes = ThreadPoolExecutor(1, thread_name_prefix="engine-pass")
         self._thread = threading.Thread(target=self._serve, name="engine", daemon=True)
         self._thread.start()
@@ -181,6 +183,8 @@ class Loop:
             return
         passed, step = flight.passed.result()
         self._trace.append(step)
+        self.passes += 1
+        self.rows += step.rows
         lane.land(plan, passed)
 
 
