@@ -58,6 +58,12 @@ def serve(
     ] = None,
     token_budget: Annotated[int, typer.Option(min=1, help="Tokens that run in one pass.")] = 512,
     draft: Annotated[Draft, typer.Option(help="What proposes tokens ahead; it changes no answer.")] = "none",
+    request_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="The longest that a request may take. Default: as long as it takes.")
+    ] = None,
+    drain_seconds: Annotated[
+        float, typer.Option(min=0, help="How long requests may go on when the server is told to stop.")
+    ] = 20.0,
 ) -> None:
     """Serve a model over an OpenAI-compatible HTTP API until SIGTERM or Ctrl-C."""
     _on_stop_signals(_leave_at_once)
@@ -82,12 +88,14 @@ def serve(
             system_prompt=system_prompt,
             chat_template=template,
             seed=seed,
+            request_s=request_seconds,
+            drain_s=drain_seconds,
         )
         try:
             web = create_app(engine, settings)
             ready = f"serving {served_name or weights.stem} on {base_url(*bound.getsockname()[:2])} profile {profile}"
             _on_stop_signals(_leave)
-            serve_app(web, bound, lambda: _say(ready))
+            serve_app(web, bound, lambda: _say(ready), web.state.drain)
         finally:
             engine.close()
 

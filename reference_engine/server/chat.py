@@ -55,7 +55,7 @@ class ChatAnswer:
         return cls(
             served=served,
             request=request,
-            envelope=Envelope.new("chatcmpl", model, served.fingerprint),
+            envelope=Envelope.new("chatcmpl", model, served),
             prompt=prompt,
             params=tuple(replace(each, shown=shown) for each in params),
             form=form,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -43,32 +45,52 @@ def base_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/v1" if ":" in host else f"http://{host}:{port}/v1"
 
 
-def serve(app: ASGIApp, bound: socket.socket, announce: Callable[[], None]) -> None:
-    """Serves until SIGTERM or SIGINT, then ends the streams that are still open after a few seconds.
+async def at_once() -> None:
+    """Drains nothing."""
+
+
+def serve(
+    app: ASGIApp, bound: socket.socket, announce: Callable[[], None], drain: Callable[[], Awaitable[None]] = at_once
+) -> None:
+    """Serves until SIGTERM or SIGINT, and on until `drain` comes back; then ends what is still open after a few
+    seconds. A second signal ends the process at once.
 
     The signal is raised again once all is closed, so that the caller's own handler decides how the process ends.
     """
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
     try:
-        _AnnouncingServer(config, announce).run(sockets=[bound])
+        DrainingServer(app, announce, drain).run(sockets=[bound])
     except OSError as error:
         raise _address_error(_shown(bound), error) from error
 
 
-class _AnnouncingServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
+class DrainingServer(uvicorn.Server):
+    """Says when it is ready, and drains before it closes."""
+
+    def __init__(self, app: ASGIApp, announce: Callable[[], None], drain: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            )
+        )
         self._announce = announce
+        self._drain = drain
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._announce()
+
+    async def main_loop(self) -> None:
+        await super().main_loop()
+        await self._drain()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            os._exit(0)
+        super().handle_exit(sig, frame)
 
 
 def _shown(bound: socket.socket) -> str:

@@ -1,4 +1,4 @@
-"""The two request bodies: what is accepted, what is refused, and what has no effect on an answer."""
+"""The request bodies: what is accepted, what is refused, and what has no effect on an answer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reference_engine.server.tool_choice import AUTO, ToolChoice, read_tool_choi
 MAX_TOP_LOGPROBS = 20
 MAX_STOPS = 4
 MAX_PROMPTS = 128
+MAX_SCORED_TOKENS = 256
 MAX_TOOLS = 128
 
 Prompt = str | list[int]
@@ -197,17 +198,58 @@ class CompletionRequest(SamplingRequest):
         list[Prompt],
         PlainValidator(_prompts, json_schema_input_type=str | list[str] | list[int] | list[list[int]]),
     ]
-    n: Annotated[None, _only(1)] = None
+    n: int | None = Field(None, ge=1, le=MAX_ANSWERS)
     logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    prompt_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    return_token_ids: bool | None = None
     echo: bool | None = None
     best_of: Annotated[None, _only(1)] = None
     suffix: Annotated[None, _only()] = None
 
     @model_validator(mode="after")
     def _parameters_agree(self) -> CompletionRequest:
-        if self.max_tokens == 0 and not self.echo:
-            raise _conflict("max_tokens", "max_tokens is at least 1 unless the prompt is echoed")
+        if self.max_tokens == 0 and not self.echo and self.prompt_logprobs is None:
+            raise _conflict("max_tokens", "max_tokens is at least 1 unless the prompt is echoed or scored")
+        if self.prompt_logprobs is not None and self.stream:
+            raise _conflict("prompt_logprobs", "prompt_logprobs are not streamed: leave stream out")
+        if len(self.prompt) * self.answers > MAX_ANSWERS:
+            raise _conflict("n", f"prompts times n is at most {MAX_ANSWERS}")
         return self
+
+    @property
+    def answers(self) -> int:
+        """To each prompt."""
+        return self.n or 1
+
+
+class ScoreRequest(BaseModel):
+    """`start` and `token_ids` are those of every prompt."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    model: str | None = Field(None, min_length=1, max_length=512)
+    prompt: str | list[int] | None = None
+    prompts: list[str | list[int]] | None = Field(None, min_length=1, max_length=MAX_PROMPTS)
+    start: int = Field(0, ge=0)
+    top_k: int = Field(MAX_TOP_LOGPROBS, ge=0, le=MAX_SCORED_TOKENS)
+    token_ids: list[int] = Field(default_factory=list, max_length=MAX_SCORED_TOKENS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reject_broken_text(cls, body: object) -> object:
+        return _well_formed(body)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ScoreRequest:
+        if (self.prompt is None) == (self.prompts is None):
+            raise _conflict("prompts", "give prompts, or one prompt")
+        return self
+
+    def named(self) -> list[tuple[str, Prompt]]:
+        """Each prompt with its name in the body."""
+        if self.prompt is not None:
+            return [("prompt", self.prompt)]
+        return [(f"prompts[{index}]", prompt) for index, prompt in enumerate(self.prompts or ())]
 
 
 def _conflict(param: str, message: str) -> PydanticCustomError:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reference_engine.errors import EngineError
+from reference_engine.figures import Instrumented
 from reference_engine.interface import (
+    Exactness,
     GeneratedToken,
     Message,
     Rendered,
@@ -18,12 +20,18 @@ from reference_engine.interface import (
     ServableBackend,
     Tool,
 )
+from reference_engine.scoring import Interruptible
 from reference_engine.server.conversation import ChatMessage, ToolDefinition, conversation, declared
 from reference_engine.server.errors import ApiError
 from reference_engine.server.schema import Prompt, SamplingRequest
 from reference_engine.server.settings import ServerSettings
 from reference_engine.server.several import seed_of
+from reference_engine.server.tally import Tally
 from reference_engine.server.turns import Turns
+from reference_engine.token_stream import TokenStream
+
+if TYPE_CHECKING:
+    from reference_engine.constraint import Constraint
 
 if TYPE_CHECKING:
     from reference_engine.constraint import Constraint
@@ -39,7 +47,9 @@ class ServedModel:
         self.engine = engine
         self.settings = settings
         self.fingerprint = engine.fingerprint(settings.profile)
+        self.exactness, self.remark = _self_test(engine, settings.profile)
         self.turns = Turns(settings.active_limit, settings.queue_limit)
+        self.tally = Tally()
 
     @property
     def name(self) -> str:
@@ -64,17 +74,23 @@ class ServedModel:
         opened = conversation(messages, self.settings.system_prompt)
         rendered = await asyncio.to_thread(self._render, opened, declared(tools))
         self._check_length(rendered.ids, "messages")
+        self.tally.prompt_tokens += len(rendered.ids)
         return rendered
 
-    async def read_prompt(self, prompt: Prompt) -> tuple[int, ...]:
+    async def read_prompt(self, prompt: Prompt, param: str = "prompt") -> tuple[int, ...]:
         ids = tuple(await asyncio.to_thread(self.engine.tokenize, prompt) if isinstance(prompt, str) else prompt)
+        self.check_ids(ids, param)
+        self._check_length(ids, param)
+        self.tally.prompt_tokens += len(ids)
+        return ids
+
+    def check_ids(self, ids: Sequence[int], param: str) -> None:
+        """Raises `ApiError` (400) that names the first id that is no token's."""
         vocabulary = self.description.vocab_size
         for index, token_id in enumerate(ids):
             if not 0 <= token_id < vocabulary:
-                message = f"Invalid 'prompt[{index}]': token id {token_id} is outside 0..{vocabulary - 1}."
-                raise ApiError(message, wire_code="invalid_value", param="prompt")
-        self._check_length(ids, "prompt")
-        return ids
+                message = f"Invalid '{param}[{index}]': token id {token_id} is outside 0..{vocabulary - 1}."
+                raise ApiError(message, wire_code="invalid_value", param=param)
 
     def answer_limit(self, prompt_tokens: int, asked: int | None, default: int) -> int:
         """How many tokens an answer may have: `asked`, or what the context has left of `default`."""
@@ -101,18 +117,32 @@ class ServedModel:
         """The tokens of one answer, the last with a finish reason. Closing the generator ends the generation."""
         constrained: dict[str, Any] = {} if constraint is None else {"constraint": constraint}
         start = partial(self.engine.generate, ids, params, profile=self.settings.profile, **constrained)
-        tokens = await self.turns.take(start)
-        try:
-            while (token := await self.turns.take(partial(next, tokens, None))) is not None:
-                yield self._of_whole_characters(token)
-                if token.finish_reason is not None:
-                    return
-        finally:
-            self.turns.abandon(tokens)
+        async with self.turns.place():
+            tokens = _closable(await self.turns.take(start))
+            try:
+                while (token := await self.turns.take(partial(next, tokens, None))) is not None:
+                    self.tally.generated_tokens += 1
+                    yield self._of_whole_characters(token)
+                    if token.finish_reason is not None:
+                        return
+            finally:
+                self.turns.close_later(tokens.close)
         raise EngineError("The engine ended an answer without a finish reason.")
 
-    async def score(self, ids: Sequence[int], top_k: int) -> Scored:
-        return await self.turns.take(partial(self.engine.score, ids, top_k=top_k, profile=self.settings.profile))
+    async def score(
+        self, ids: Sequence[int], top_k: int, *, start: int = 0, token_ids: Sequence[int] | None = None
+    ) -> Scored:
+        asked: dict[str, Any] = {
+            "start": start,
+            "top_k": top_k,
+            "token_ids": token_ids,
+            "profile": self.settings.profile,
+        }
+        async with self.turns.place():
+            if isinstance(self.engine, Interruptible):
+                scoring = self.engine.scoring(ids, **asked)
+                return await self.turns.take(scoring.result, scoring.close)
+            return await self.turns.take(partial(self.engine.score, ids, **asked))
 
     def close(self) -> None:
         self.turns.close()
@@ -140,3 +170,14 @@ class ServedModel:
             wire_code="context_length_exceeded",
             param=param,
         )
+
+
+def _self_test(engine: ServableBackend, profile: str) -> tuple[Exactness, str | None]:
+    """What it says of itself, or what its scores say."""
+    if isinstance(engine, Instrumented):
+        return engine.exactness(profile)
+    return engine.score([0], top_k=0, profile=profile).exactness, None
+
+
+def _closable(tokens: Iterator[GeneratedToken]) -> TokenStream:
+    return tokens if isinstance(tokens, TokenStream) else TokenStream(tokens)

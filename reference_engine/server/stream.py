@@ -13,9 +13,12 @@ from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from reference_engine.server.envelope import Body
-from reference_engine.server.errors import ClientGoneError, problem_of
+from reference_engine.server.errors import ClientGoneError, Problem, problem_of
 
 T = TypeVar("T")
+
+IN_BAND_STATUS = "reference_engine.in_band_status"
+"""Key of the ASGI scope: the status of an error that came after the status line."""
 
 DONE = "data: [DONE]\n\n"
 
@@ -56,9 +59,10 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, first: Body, rest: AsyncGenerator[Body], write_timeout_s: float) -> None:
-        super().__init__(_events(first, rest), headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+        super().__init__(self._events(first), headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         self._source = rest
         self._write_timeout_s = write_timeout_s
+        self._failed: Problem | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
@@ -67,14 +71,16 @@ class EventStream(StreamingResponse):
 
         async with aclosing(self._source):
             await super().__call__(scope, receive, send_in_time)
+        if self._failed is not None:
+            scope[IN_BAND_STATUS] = self._failed.status
 
-
-async def _events(first: Body, rest: AsyncGenerator[Body]) -> AsyncIterator[str]:
-    yield event(first)
-    try:
-        async for body in rest:
-            yield event(body)
-    except Exception as error:  # noqa: BLE001 - the status line is out: the error can only go in-band
-        yield event(problem_of(error).body())
-        return
-    yield DONE
+    async def _events(self, first: Body) -> AsyncIterator[str]:
+        yield event(first)
+        try:
+            async for body in self._source:
+                yield event(body)
+        except Exception as error:  # noqa: BLE001 - the status line is out: the error can only go in-band
+            self._failed = problem_of(error)
+            yield event(self._failed.body())
+            return
+        yield DONE
