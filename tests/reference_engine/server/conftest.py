@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from openai import OpenAI
 
 from reference_engine import load_engine
 from reference_engine.interface import ReferenceBackend
 from reference_engine.server import ServerSettings, create_app
-from reference_engine.server.run import bind
+from reference_engine.server.run import DrainingServer, bind
 from tests.reference_engine.server.tiny_backend import TinyBackend
 
 StartServer = Callable[..., str]
 
 
 @contextmanager
-def running(engine: ReferenceBackend, settings: ServerSettings) -> Iterator[str]:
+def stoppable(engine: ReferenceBackend, settings: ServerSettings) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The base URL without /v1, and what SIGTERM does to the server."""
     bound = bind("127.0.0.1", 0)
     started = threading.Event()
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: object = None) -> None:
-            await super().startup(sockets=[bound])
-            started.set()
-
-    config = uvicorn.Config(create_app(engine, settings), log_level="warning", timeout_graceful_shutdown=2)
-    server = Server(config)
+    app = create_app(engine, settings)
+    server = DrainingServer(app, started.set, app.state.drain)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     assert started.wait(60)
+
+    def stop() -> None:
+        if not server.should_exit:
+            server.handle_exit(signal.SIGTERM, None)
+
     try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}", stop
     finally:
-        server.should_exit = True
+        stop()
         thread.join(60)
         assert not thread.is_alive()
+
+
+@contextmanager
+def running(engine: ReferenceBackend, settings: ServerSettings) -> Iterator[str]:
+    """What still runs at the end of the block is told to end."""
+    with stoppable(engine, replace(settings, drain_s=0.0)) as (url, _):
+        yield url
 
 
 @pytest.fixture

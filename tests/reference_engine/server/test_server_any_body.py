@@ -30,7 +30,7 @@ SHARED = {
     "stop": st.text(max_size=3) | st.lists(st.text(max_size=3), max_size=5) | JSON,
     "stream": st.booleans() | JSON,
     "stream_options": st.just({"include_usage": True}) | JSON,
-    "n": JSON,
+    "n": st.integers(0, 3) | JSON,
 }
 TOOLS = st.lists(
     st.fixed_dictionaries(
@@ -58,7 +58,25 @@ CHAT = st.fixed_dictionaries(
 )
 COMPLETION = st.fixed_dictionaries(
     {"model": st.just("m"), "prompt": st.text() | st.lists(st.integers(-1, 260)) | JSON},
-    optional={**SHARED, "logprobs": st.integers(0, 21) | JSON, "echo": st.booleans() | JSON},
+    optional={
+        **SHARED,
+        "logprobs": st.integers(0, 21) | JSON,
+        "echo": st.booleans() | JSON,
+        "prompt_logprobs": st.integers(0, 21) | JSON,
+        "return_token_ids": st.booleans() | JSON,
+    },
+)
+IDS = st.lists(st.integers(-1, 260), max_size=5)
+SCORE = st.fixed_dictionaries(
+    {},
+    optional={
+        "prompt": st.text(max_size=5) | IDS | JSON,
+        "prompts": st.lists(IDS | st.text(max_size=5), max_size=3) | JSON,
+        "start": st.integers(-1, 6) | JSON,
+        "top_k": st.integers(0, 258) | JSON,
+        "token_ids": IDS | JSON,
+        "model": JSON,
+    },
 )
 
 
@@ -81,3 +99,9 @@ def test_a_chat_request_of_any_shape(lasting_http: httpx.Client, body: Any) -> N
 @given(body=COMPLETION | JSON)
 def test_a_completion_request_of_any_shape(lasting_http: httpx.Client, body: Any) -> None:
     _check(lasting_http, "/v1/completions", body)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=SCORE | JSON)
+def test_a_score_request_of_any_shape(lasting_http: httpx.Client, body: Any) -> None:
+    _check(lasting_http, "/v1/score", body)

@@ -8,26 +8,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import httpx
 import pytest
 
 from reference_engine.server import ServerSettings
-from tests.reference_engine.server.tiny_backend import TinyBackend, chat
+from tests.reference_engine.server.tiny_backend import Endless, TinyBackend, chat
 
 CHAT = "/v1/chat/completions"
-
-
-class Endless(TinyBackend):
-    """Says the same letter for as long as anyone listens."""
-
-    def __init__(self, gate: threading.Event | None = None) -> None:
-        super().__init__(script=b"z", context_length=10**9, gate=gate)
-
-    def _scripted(self, ids: Sequence[int]) -> int:
-        return self.script[0]
 
 
 @pytest.fixture
@@ -65,8 +54,11 @@ def test_health_and_models_answer_while_a_generation_runs(start_server, pool) ->
         "model": "tiny",
         "profile": "fp32",
         "system_fingerprint": backend.fingerprint("fp32"),
+        "exactness": "oracle",
+        "remark": None,
         "active": 1,
         "waiting": 0,
+        "draining": False,
     }
     assert models.status_code == 200
     assert not running.done()
@@ -74,19 +66,42 @@ def test_health_and_models_answer_while_a_generation_runs(start_server, pool) ->
     assert running.result().json()["choices"][0]["text"] == "hello"
 
 
-def test_two_answers_grow_side_by_side(start_server, pool) -> None:
-    backend = TinyBackend(script=b"a long enough answer", gate=threading.Event())
-    url = start_server(backend)
-    asked = [pool.submit(_post, url, {"prompt": prompt}) for prompt in ("x", "y")]
-    _until(url, lambda health: health["active"] == 2)
+class Gathering(TinyBackend):
+    """Goes on once `company` generations are at their first step at the same time."""
 
-    backend.gate.set()
-    for one in asked:
-        assert one.result().status_code == 200
+    def __init__(self, company: int) -> None:
+        super().__init__(script=b"hello")
+        self._all = threading.Barrier(company, timeout=60)
 
-    both = backend.steps[1 : 1 + 2 * 10]
-    assert both.count(ord("x")) == both.count(ord("y")) == 10
-    assert all(first != second for first, second in pairwise(both))
+    def _step(self, ids: Sequence[int], count: int) -> None:
+        if count == 1:
+            self._all.wait()
+
+
+def test_requests_are_with_the_engine_at_the_same_time(start_server) -> None:
+    url = start_server(Gathering(64))
+    body = {"model": "m", "prompt": "a", "temperature": 0}
+    limits = httpx.Limits(max_connections=64)
+
+    with ThreadPoolExecutor(64) as clients, httpx.Client(base_url=url, timeout=60, limits=limits) as http:
+        answers = list(clients.map(lambda _: http.post("/v1/completions", json=body), range(64)))
+
+    assert [answer.json()["choices"][0]["text"] for answer in answers] == ["hello"] * 64
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_so_are_all_prompts_of_one_request(start_server, stream: bool) -> None:
+    url = start_server(Gathering(8))
+
+    assert "error" not in _post(url, {"prompt": ["a"] * 4, "n": 2, "stream": stream}).text
+
+
+def test_a_request_of_more_prompts_than_there_are_places_takes_them_as_they_become_free(start_server) -> None:
+    url = start_server(TinyBackend(script=b"hello"), ServerSettings(active_limit=2))
+
+    answer = _post(url, {"prompt": ["a", "hel", "b", "he", "c"]})
+
+    assert [choice["text"] for choice in answer.json()["choices"]] == ["hello", "lo", "hello", "llo", "hello"]
 
 
 def test_those_over_the_limit_wait_and_those_over_the_queue_are_told_when_to_come_back(start_server, pool) -> None:

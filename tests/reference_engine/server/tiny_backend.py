@@ -202,6 +202,16 @@ class TinyBackend:
         return self.script[said] if said < len(self.script) else END
 
 
+class Endless(TinyBackend):
+    """Says the same letter for as long as anyone listens."""
+
+    def __init__(self, gate: threading.Event | None = None) -> None:
+        super().__init__(script=b"z", context_length=10**9, gate=gate)
+
+    def _scripted(self, ids: Sequence[int]) -> int:
+        return self.script[0]
+
+
 def _top(values: NDArray[np.float64], top_k: int) -> tuple[tuple[int, float], ...]:
     order = np.lexsort((np.arange(len(values)), -values))[:top_k]
     return tuple((int(one), float(values[one])) for one in order)
