@@ -127,14 +127,14 @@ class Reading {
         Lanes most = all(-INFINITY);
         for (int i = 0; i < width; i += LANES) most = maximum(most, load(logits + i));
         const Lanes top = all(largest(most));
-        Lanes masses = zeros();
+        Wide masses;
         Best& best = best_[member][row];
         const int32_t own = asked_.own[row];
         const Lanes own_logit = all(asked_.own_logit[row]);
         int32_t ahead = 0;
         for (int i = 0; i < width; i += LANES) {
             const Lanes x = load(logits + i);
-            masses = masses + exponential(x - top);
+            masses.add(exponential(x - top));
             if (own >= 0) {
                 ahead += __builtin_popcount(above(x, own_logit));
                 for (uint32_t same = equal(x, own_logit); same != 0; same &= same - 1)

@@ -63,6 +63,19 @@ inline Lanes to_bfloat(Lanes x) {
     return {_mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(0xFFFF0000))))};
 }
 
+// Sums of sixteen lanes in doubles.
+struct Wide {
+    __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
+    void add(Lanes x) {
+        low = _mm512_add_pd(low, _mm512_cvtps_pd(_mm512_castps512_ps256(x.v)));
+        high = _mm512_add_pd(high, _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v, 1)));
+    }
+    void store(double* p) const {
+        _mm512_storeu_pd(p, low);
+        _mm512_storeu_pd(p + 8, high);
+    }
+};
+
 #else
 
 struct Lanes {
@@ -143,15 +156,40 @@ inline __m256 to_bfloat(__m256 x) {
 }
 inline Lanes to_bfloat(Lanes x) { return {to_bfloat(x.a), to_bfloat(x.b)}; }
 
+struct Wide {
+    __m256d quarters[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd()};
+    void add(Lanes x) {
+        quarters[0] = _mm256_add_pd(quarters[0], _mm256_cvtps_pd(_mm256_castps256_ps128(x.a)));
+        quarters[1] = _mm256_add_pd(quarters[1], _mm256_cvtps_pd(_mm256_extractf128_ps(x.a, 1)));
+        quarters[2] = _mm256_add_pd(quarters[2], _mm256_cvtps_pd(_mm256_castps256_ps128(x.b)));
+        quarters[3] = _mm256_add_pd(quarters[3], _mm256_cvtps_pd(_mm256_extractf128_ps(x.b, 1)));
+    }
+    void store(double* p) const {
+        for (int i = 0; i < 4; i++) _mm256_storeu_pd(p + i * 4, quarters[i]);
+    }
+};
+
 #endif
 
-// The lanes' sum in one order: halves onto each other until one is left.
-inline float sum(Lanes x) {
-    float v[LANES];
-    store(v, x);
+// Halves onto each other until one is left.
+template <typename Value>
+inline Value folded(Value* v) {
     for (int width = LANES / 2; width > 0; width /= 2)
         for (int i = 0; i < width; i++) v[i] += v[i + width];
     return v[0];
+}
+
+// The lanes' sum, in one order.
+inline float sum(Lanes x) {
+    float v[LANES];
+    store(v, x);
+    return folded(v);
+}
+
+inline double sum(const Wide& x) {
+    double v[LANES];
+    x.store(v);
+    return folded(v);
 }
 
 inline float largest(Lanes x) {
