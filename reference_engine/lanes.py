@@ -13,11 +13,13 @@ from reference_engine.errors import EngineRequestError
 from reference_engine.forward.choice import Choice, Loaded, tested
 from reference_engine.forward.self_test import PAGES_NEEDED
 from reference_engine.kv.arena import Arena
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import RecordCells
 from reference_engine.kv.subpool import SubPool
 from reference_engine.lane import Lane
 from reference_engine.loop import Loop
+from reference_engine.model.groups import layer_groups
 from reference_engine.options import EngineOptions
 from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
 from reference_engine.runner import Runner
@@ -48,13 +50,15 @@ class Lanes:
         self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
         profiles = (PROFILES | FURTHER_PROFILES).values()
         sizes = [self._choice.page_bytes(profile) for profile in profiles]
-        kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, sizes)
+        largest = max(max(each) for each in sizes)
+        kv_bytes = options.kv_bytes or _default_kv_bytes(self._config.context_length, [sum(each) for each in sizes])
         _check_kv_bytes(
-            kv_bytes, max(sizes), [self._choice.page_bytes(profile) for profile in profiles if not profile.oracle]
+            kv_bytes, largest, [self._choice.page_bytes(profile) for profile in profiles if not profile.oracle]
         )
-        self._arena = Arena(kv_bytes, max(sizes))
+        self._arena = Arena(kv_bytes, largest)
         self._records = RecordCells(self._arena, _RECORDED_TOP_K)
-        self._pools: dict[int, SubPool] = {}
+        self._windows = tuple(group.window for group in layer_groups(self._config))
+        self._pools: dict[tuple[int, int], SubPool] = {}
         self._first_tree: RadixTree | None = None
         self._uses: OrderedDict[str, _Use] = OrderedDict()
         self._lock = threading.RLock()
@@ -114,13 +118,14 @@ class Lanes:
                 self.loop.call(lambda lane=lane: self.loop.remove(lane))  # type: ignore[misc]
 
     def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
-        pool = self._pool(self._choice.page_bytes(profile))
+        pools = self._page_pools(self._choice.page_bytes(profile))
         vocabulary = self._config.vocab_size
-        tree = RadixTree(pool, self._records, beside=self._first_tree)
+        tree = RadixTree(pools, self._records, beside=self._first_tree)
         self._first_tree = self._first_tree or tree
-        tree.evict(pool, PAGES_NEEDED)  # what is only kept must not keep a profile from its test
-        exactness, remark = tested(loaded.forward, profile, pool, vocabulary, self.loop.as_pass)
-        memory = TreeMemory(tree, pool)
+        # What is only kept must not keep a profile from its test.
+        tree.make_room([PAGES_NEEDED] * len(self._windows))
+        exactness, remark = tested(loaded.forward, profile, pools, vocabulary, self.loop.as_pass)
+        memory = TreeMemory(tree)
         options = self._options
         drafter = drafter_of(options, loaded.forward, self._config.n_layers)
         most_drafted = options.most_drafted if drafter else 0
@@ -137,20 +142,26 @@ class Lanes:
         self.loop.add(lane)
         return lane
 
-    def _pool(self, page_bytes: int) -> SubPool:
+    def _page_pools(self, sizes: Sequence[int]) -> PagePools:
+        return PagePools(tuple(map(self._pool, sizes, self._windows)), self._windows)
+
+    def _pool(self, page_bytes: int, window: int) -> SubPool:
         """Profiles whose pages are of one size share a sub-pool."""
-        if page_bytes not in self._pools:
-            self._pools[page_bytes] = self._arena.pool(f"pages of {page_bytes} bytes", page_bytes)
-        return self._pools[page_bytes]
+        key = page_bytes, window
+        if key not in self._pools:
+            name = f"pages of {page_bytes} bytes" + (f" in a window of {window}" if window else "")
+            self._pools[key] = self._arena.pool(name, page_bytes)
+        return self._pools[key]
 
 
 def _default_kv_bytes(context: int, page_sizes: Sequence[int]) -> int:
     return max(_LEAST_KV_BYTES, (pages_for(context) + 1) * max(page_sizes))
 
 
-def _check_kv_bytes(kv_bytes: int, largest_page: int, tested_pages: Sequence[int]) -> None:
-    """The self-test has to have room. Memory is handed out in pieces of the largest page."""
-    least = largest_page * max(-(-PAGES_NEEDED // (largest_page // size)) for size in tested_pages)
+def _check_kv_bytes(kv_bytes: int, largest_page: int, tested_pages: Sequence[Sequence[int]]) -> None:
+    """The self-test has to have room in every layer group. Memory is handed out in pieces of the largest page."""
+    pieces = [sum(-(-PAGES_NEEDED // (largest_page // size)) for size in sizes) for sizes in tested_pages]
+    least = largest_page * max(pieces)
     if kv_bytes < least:
         raise EngineRequestError(
             f"{kv_bytes:,} bytes are too little memory for the keys and values of this model.",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reference_engine.forward.batch import PAGE, Asked
 from reference_engine.forward.order import CANONICAL, Order
-from reference_engine.forward.pages import page_bytes
+from reference_engine.forward.pages import by_groups, page_bytes
 from reference_engine.forward.pieces import Piece, batch_of
 from reference_engine.forward.torch_forward import TorchForward
 from reference_engine.model.config import ModelConfig
@@ -86,7 +86,7 @@ def _logprobs(
     size = page_bytes(config, profile)
     pages = np.arange(-(-len(ids) // PAGE), dtype=np.int64) * size
     forward = TorchForward(config, weights, profile, np.zeros(len(pages) * size, dtype=np.uint8), order=order)
-    hidden = forward.hidden(batch_of([Piece(ids, 0, pages)]))
+    hidden = forward.hidden(batch_of([Piece(ids, 0, by_groups(config, profile, pages))]))
     nothing = np.full(len(ids), -1, dtype=np.int32)
     read = forward.read_out(hidden, Asked(0, nothing, tokens))
     return read.chosen_logits.astype(np.float64) - read.log_normaliser[:, None]

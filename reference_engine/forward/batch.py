@@ -14,14 +14,21 @@ from reference_engine.sample import Draw
 PAGE = 16
 """Tokens whose keys and values lie in one page; page i of a sequence holds the positions from i·PAGE on."""
 
+Page = tuple[int, ...]
+"""Byte offsets of the cells that a page has in the arena, one for each layer group; NO_CELL where it has none (any
+more)."""
+
+NO_CELL = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The rows of one forward pass: each is one token of one sequence.
 
     ids and positions [rows] int32; owners [rows] int32 is each row's line in `tables`. The rows of a sequence stand
-    together, in ascending positions without gaps. tables [sequences, pages] int64 are byte offsets into the arena, -1
-    where a sequence has no page; every position up to a row's own lies in a page that is there. The keys and values of
+    together, in ascending positions without gaps. tables [layer groups, sequences, pages] int64 are byte offsets into
+    the arena, -1 where a sequence has no page (any more); every position that a row looks at lies in a page that is
+    there, and so does the row's own. A page that no row looks at may belong to somebody else. The keys and values of
     all rows are written before attention reads any. read [n] int32 are the rows whose distributions are wanted,
     ascending.
     """

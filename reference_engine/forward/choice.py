@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_engine.forward.batch import Forward
-from reference_engine.forward.native_forward import NativeForward, native_page_bytes, native_runs
-from reference_engine.forward.pages import page_bytes
+from reference_engine.forward.batch import Forward, Page
+from reference_engine.forward.native_forward import NativeForward, native_layer_bytes, native_runs
+from reference_engine.forward.pages import layer_bytes
 from reference_engine.forward.self_test import PAGES_NEEDED, first_difference
 from reference_engine.forward.torch_forward import TorchForward
 from reference_engine.interface import Exactness
-from reference_engine.kv.subpool import SubPool
+from reference_engine.kv.page_pools import PagePools
+from reference_engine.model.groups import layer_groups
 from reference_engine.native.build import KernelsUnavailableError
 from reference_engine.native.library import Kernels, fastest
 from reference_engine.native.weights import native_weights
@@ -52,9 +53,11 @@ class Choice:
             return self._kernels.path.stem
         return "torch-pages-1"
 
-    def page_bytes(self, profile: NumericsProfile) -> int:
+    def page_bytes(self, profile: NumericsProfile) -> tuple[int, ...]:
+        """The size of a page in each layer group."""
         config = self._source.config
-        return native_page_bytes(config) if self.runs_natively(profile) else page_bytes(config, profile)
+        layer = native_layer_bytes(config) if self.runs_natively(profile) else layer_bytes(config, profile)
+        return tuple(len(group.layers) * layer for group in layer_groups(config))
 
     def load(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:
         if self._kernels is not None and self.runs_natively(profile):
@@ -73,21 +76,21 @@ class Choice:
 def tested(
     forward: Forward,
     profile: NumericsProfile,
-    pool: SubPool,
+    pools: PagePools,
     vocab_size: int,
     alone: Callable[[Callable[[], str | None]], str | None],
 ) -> tuple[Exactness, str | None]:
     """What the numbers are on this machine, and what speaks against `bitwise`; `alone` runs forward passes."""
     if profile.oracle:
         return "oracle", None
-    pages = pool.allocate(PAGES_NEEDED)
-    if pages is None:
+    pages: list[Page] = []
+    if not pools.extend(pages, PAGES_NEEDED):
         return "approx", f"The self-test needs {PAGES_NEEDED} pages of memory, and fewer are free."
     try:
-        difference = alone(lambda: first_difference(forward, np.array(pages, dtype=np.int64), vocab_size))
+        difference = alone(lambda: first_difference(forward, np.array(pages, dtype=np.int64).T, vocab_size))
     finally:
         for page in pages:
-            pool.release(page)
+            pools.release(page)
     return ("bitwise", None) if difference is None else ("approx", difference)
 
 

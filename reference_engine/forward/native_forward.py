@@ -29,9 +29,9 @@ def profile_kv(profile: NumericsProfile) -> str:
     return "bf16" if profile.activations == "bf16" else "fp32"
 
 
-def native_page_bytes(config: ModelConfig) -> int:
-    """A page of PAGE tokens in all layers; heads are padded to whole lanes (attention.h)."""
-    return config.n_layers * config.n_kv_heads * 2 * padded(config.head_dim) * PAGE * 4
+def native_layer_bytes(config: ModelConfig) -> int:
+    """What a page of PAGE tokens takes for each of its layers; heads are padded to whole lanes (attention.h)."""
+    return config.n_kv_heads * 2 * padded(config.head_dim) * PAGE * 4
 
 
 class NativeForward:

@@ -32,7 +32,8 @@ class TileGroup:
 
     rows [tiles, width] are the rows of each tile, filled up with its first; seen [tiles, width] their positions; firsts
     and lasts [tiles] the first and the last position of each tile; places are the indexes into tiles · width where a
-    row is no filling. `pages` holds for each block of keys the pages of the tiles that reach it.
+    row is no filling. `pages` holds for each block of keys, from number `first_block` on, the pages of the tiles that
+    reach it. A row looks at `window` keys, itself included; 0 for all.
     """
 
     rows: Tensor
@@ -40,6 +41,8 @@ class TileGroup:
     firsts: NDArray[np.int32]
     lasts: NDArray[np.int32]
     places: Tensor
+    window: int
+    first_block: int
     pages: tuple[Runs, ...]
 
 
@@ -50,11 +53,17 @@ class _Tile:
     owner: int
 
 
-def tile_groups(batch: Batch, arena: Tensor, record: Record, key_block: int) -> list[TileGroup]:
+def tile_groups(
+    batch: Batch, tables: NDArray[np.int64], window: int, arena: Tensor, record: Record, key_block: int
+) -> list[TileGroup]:
+    """`tables` [sequences, pages] are those of the layers with this window."""
     by_width: dict[int, list[_Tile]] = defaultdict(list)
     for tile in _tiles(batch.owners):
         by_width[1 << (tile.width - 1).bit_length()].append(tile)
-    return [_group(tiles, width, batch, arena, record, key_block) for width, tiles in sorted(by_width.items())]
+    return [
+        _group(tiles, width, batch, tables, window, arena, record, key_block)
+        for width, tiles in sorted(by_width.items())
+    ]
 
 
 def _tiles(owners: NDArray[np.int32]) -> Iterator[_Tile]:
@@ -64,7 +73,16 @@ def _tiles(owners: NDArray[np.int32]) -> Iterator[_Tile]:
             yield _Tile(at, min(_TILE, end - at), int(owners[start]))
 
 
-def _group(tiles: list[_Tile], width: int, batch: Batch, arena: Tensor, record: Record, key_block: int) -> TileGroup:
+def _group(
+    tiles: list[_Tile],
+    width: int,
+    batch: Batch,
+    tables: NDArray[np.int64],
+    window: int,
+    arena: Tensor,
+    record: Record,
+    key_block: int,
+) -> TileGroup:
     tiles = sorted(tiles, key=lambda tile: (-int(batch.positions[tile.start + tile.width - 1]), tile.start))
     starts = np.array([tile.start for tile in tiles])
     widths = np.array([tile.width for tile in tiles])
@@ -72,30 +90,32 @@ def _group(tiles: list[_Tile], width: int, batch: Batch, arena: Tensor, record: 
     filled = columns < widths[:, None]
     rows = starts[:, None] + np.where(filled, columns, 0)
     firsts, lasts = batch.positions[starts], batch.positions[starts + widths - 1]
-    tables = batch.tables[[tile.owner for tile in tiles]]
+    first_block = max(int(firsts.min()) - window + 1, 0) // key_block if window else 0
     return TileGroup(
         rows=torch.from_numpy(rows),
         seen=torch.from_numpy(batch.positions[rows]),
         firsts=firsts,
         lasts=lasts,
         places=torch.from_numpy(np.flatnonzero(filled)),
-        pages=tuple(_pages(tables, lasts, arena, record, key_block)),
+        window=window,
+        first_block=first_block,
+        pages=tuple(_pages(tables[[tile.owner for tile in tiles]], lasts, arena, record, key_block, first_block)),
     )
 
 
 def _pages(
-    tables: NDArray[np.int64], lasts: NDArray[np.int32], arena: Tensor, record: Record, key_block: int
+    tables: NDArray[np.int64], lasts: NDArray[np.int32], arena: Tensor, record: Record, key_block: int, first_block: int
 ) -> Iterator[Runs]:
-    """For each block of keys, the pages of the tiles that reach it. A page that is not there is read as another one."""
+    """For each block of keys, the pages of the tiles that reach it. A page that is not there is read as the first of
+    the arena."""
     layer_bytes = PAGE * record.size
     per_block = key_block // PAGE
-    for at in range(0, int(lasts[0]) // PAGE + 1, per_block):
+    for at in range(first_block * per_block, int(lasts[0]) // PAGE + 1, per_block):
         reach = int((lasts >= at * PAGE).sum())
         some = np.full((reach, per_block), -1, dtype=np.int64)
         known = tables[:reach, at : at + per_block]
         some[:, : known.shape[1]] = known
-        starts = np.where(some < 0, some[:, :1], some)
-        yield Runs.at(arena, starts.flatten(), layer_bytes, layer_bytes)
+        yield Runs.at(arena, np.maximum(some, 0).flatten(), layer_bytes, layer_bytes)
 
 
 class PagedAttention:
@@ -136,34 +156,40 @@ class PagedAttention:
         """q [tiles · kv_heads, m, head_dim]; seen [tiles · kv_heads, m], the last position each query may look at."""
         key_block = self._arithmetic.order.key_block
         offsets = torch.arange(key_block)
-        for number in range(len(group.pages)):
+        for number, pages in enumerate(group.pages, start=group.first_block):
             start = number * key_block
-            keys, values = self._block(layer, group, number)
+            keys, values = self._block(layer, group, number, pages)
             n = keys.shape[0]
             scores = torch.bmm(q[:n], keys.transpose(1, 2))
             if self._hides(group, number):
                 scores.masked_fill_(offsets + start > seen[:n].unsqueeze(2), float("-inf"))
+            if group.window:
+                scores.masked_fill_(offsets + start <= seen[:n].unsqueeze(2) - group.window, float("-inf"))
             self._arithmetic.mix(mixing, scores, values)
 
-    def _block(self, layer: int, group: TileGroup, number: int) -> tuple[Tensor, Tensor]:
+    def _block(self, layer: int, group: TileGroup, number: int, pages: Runs) -> tuple[Tensor, Tensor]:
         """Keys and values [tiles · kv_heads, key_block, head_dim] of the tiles that reach this block.
 
-        Values behind a tile's last position become zeros: whatever bytes lie there, they must stay finite when they are
-        multiplied by a weight of zero.
+        Values that no row of a tile looks at become zeros: whatever bytes lie there, they must stay finite when they
+        are multiplied by a weight of zero.
         """
         key_block = self._arithmetic.order.key_block
-        records = group.pages[number].read(layer).view(-1, key_block, self._record.size)
+        records = pages.read(layer).view(-1, key_block, self._record.size)
         tiles = records.shape[0]
         keys, values = self._record.unpack(records, self._arithmetic.dtype)
+        positions = torch.arange(key_block) + number * key_block
         if group.lasts[tiles - 1] < (number + 1) * key_block - 1:
-            behind = torch.arange(key_block) + number * key_block > torch.from_numpy(group.lasts[:tiles]).unsqueeze(1)
+            behind = positions > torch.from_numpy(group.lasts[:tiles]).unsqueeze(1)
             values = values.masked_fill(behind[:, :, None, None], 0.0)
+        if group.window:
+            before = positions <= torch.from_numpy(group.firsts[:tiles]).unsqueeze(1) - group.window
+            values = values.masked_fill(before[:, :, None, None], 0.0)
         return _by_head(keys), _by_head(values)
 
     def _hides(self, group: TileGroup, number: int) -> bool:
         """Whether some query of the tiles that reach this block may not look at all of it.
 
-        Padding looks at position 0 only, which changes nothing but itself.
+        Padding looks at position 0 only, or with a window at nothing, which changes nothing but itself.
         """
         key_block = self._arithmetic.order.key_block
         reach = group.lasts >= number * key_block

@@ -1,7 +1,7 @@
 """How keys and values lie in a page of the arena, and how they are moved in and out of it.
 
-A page is, layer by layer, one record for each of its PAGE tokens: the keys of all heads, their values, and for int8 the
-float32 scales of both.
+A page is, layer by layer of its group, one record for each of its PAGE tokens: the keys of all heads, their values,
+and for int8 the float32 scales of both.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from reference_engine.forward.batch import PAGE
 from reference_engine.model.config import ModelConfig
+from reference_engine.model.groups import layer_groups
 from reference_engine.ops.integer import int8_rows
 from reference_engine.profile import KVFormat, NumericsProfile
 
@@ -33,9 +34,20 @@ _STORED: dict[KVFormat, torch.dtype] = {
 }
 
 
+def layer_bytes(config: ModelConfig, profile: NumericsProfile) -> int:
+    """What a page takes for each of its layers: keys and values of PAGE tokens."""
+    return PAGE * Record(config, profile.kv).size
+
+
 def page_bytes(config: ModelConfig, profile: NumericsProfile) -> int:
-    """The size of a page: keys and values of PAGE tokens in all layers."""
-    return config.n_layers * PAGE * Record(config, profile.kv).size
+    """The size of a page of all layers."""
+    return config.n_layers * layer_bytes(config, profile)
+
+
+def by_groups(config: ModelConfig, profile: NumericsProfile, pages: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[layer groups, pages]: where in pages of all layers each group's layers lie."""
+    sizes = [len(group.layers) * layer_bytes(config, profile) for group in layer_groups(config)]
+    return np.cumsum([0, *sizes[:-1]])[:, None] + pages
 
 
 class Record:

@@ -13,7 +13,8 @@ from reference_engine.forward.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Tokens `ids` of one sequence, the first of which stands at `start`; `pages` are the byte offsets of its pages."""
+    """Tokens `ids` of one sequence, the first of which stands at `start`; `pages` are the byte offsets of its pages, a
+    line for each layer group. Of a model without windows one line may stand alone."""
 
     ids: Sequence[int]
     start: int
@@ -23,9 +24,10 @@ class Piece:
 def batch_of(pieces: Sequence[Piece]) -> Batch:
     """One sequence a piece, in order; the distributions of all rows are wanted."""
     lengths = [len(piece.ids) for piece in pieces]
-    tables = np.full((len(pieces), max(len(piece.pages) for piece in pieces)), -1, dtype=np.int64)
-    for table, piece in zip(tables, pieces, strict=True):
-        table[: len(piece.pages)] = piece.pages
+    lines = [np.atleast_2d(piece.pages) for piece in pieces]
+    tables = np.full((len(lines[0]), len(pieces), max(line.shape[1] for line in lines)), -1, dtype=np.int64)
+    for number, line in enumerate(lines):
+        tables[:, number, : line.shape[1]] = line
     positions = [np.arange(piece.start, piece.start + len(piece.ids)) for piece in pieces]
     return Batch(
         ids=np.concatenate([np.asarray(piece.ids) for piece in pieces]).astype(np.int32),

@@ -21,15 +21,15 @@ _TOP = 20
 def first_difference(forward: Forward, pages: NDArray[np.int64], vocab_size: int) -> str | None:
     """None, or a sentence that says what differed.
 
-    `pages` are the byte offsets of at least PAGES_NEEDED pages of the arena that may be overwritten. Rows are compared
-    with themselves in a pass over the whole sequence: alone, in a chunk, and between rows of other sequences.
+    `pages` [layer groups, PAGES_NEEDED] are byte offsets of pages of the arena that may be overwritten. Rows are
+    compared with themselves in a pass over the whole sequence: alone, in a chunk, and between rows of other sequences.
     """
     ids = np.random.default_rng(0).integers(0, vocab_size, TOKENS + sum(MATES)).tolist()
-    own, others = pages[: PAGES_NEEDED - len(MATES)], pages[PAGES_NEEDED - len(MATES) : PAGES_NEEDED]
+    own, others = pages[:, : -len(MATES)], np.split(pages[:, -len(MATES) :], len(MATES), axis=1)
     whole = forward.hidden(batch_of([Piece(ids[:TOKENS], 0, own)]))
     last = Piece(ids[TOKENS - 1 : TOKENS], TOKENS - 1, own)
     chunk = Piece(ids[TOKENS - CHUNK : TOKENS], TOKENS - CHUNK, own)
-    before, after = (Piece(ids[-count:], 0, page[None]) for count, page in zip(MATES, others, strict=True))
+    before, after = (Piece(ids[-count:], 0, page) for count, page in zip(MATES, others, strict=True))
     again = {
         "computed alone": forward.hidden(batch_of([last])),
         f"computed in a chunk of {CHUNK}": forward.hidden(batch_of([chunk])),

@@ -19,6 +19,7 @@ from reference_engine.forward.order import CANONICAL, Order
 from reference_engine.forward.paged_attention import PagedAttention, tile_groups
 from reference_engine.forward.pages import Record, Runs
 from reference_engine.model.config import ModelConfig
+from reference_engine.model.groups import layer_groups, places_of_layers
 from reference_engine.model.rope import cos_sin
 from reference_engine.model.tensors import LayerWeights, ModelWeights
 from reference_engine.ops import cpu as ops
@@ -58,8 +59,8 @@ class _Pass:
     count: int
     cos: Tensor
     sin: Tensor
-    records: Runs
-    attention: PagedAttention
+    records: list[Runs]  # of each layer group
+    attention: list[PagedAttention]
 
 
 class TorchForward:
@@ -88,6 +89,8 @@ class TorchForward:
         self._row_multiple = row_multiple or steady_row_multiple(_probed(weights), self._arithmetic.dtype)
         self._record = Record(config, profile.kv)
         self._matrices = [_Matrices.of(layer, profile) for layer in weights.layers]
+        self._windows = [group.window for group in layer_groups(config)]
+        self._places = places_of_layers(config)
         self._frequencies = weights.rope_frequencies.to(self._arithmetic.dtype)
         self._head = Head(weights.head, self._arithmetic, self._row_multiple, oracle=profile.oracle)
 
@@ -136,18 +139,16 @@ class TorchForward:
     def _pass(self, batch: Batch) -> _Pass:
         order, record = self._arithmetic.order, self._record
         cos, sin = cos_sin(self._frequencies, torch.from_numpy(batch.positions))
-        pages = batch.tables[batch.owners, batch.positions // PAGE]
-        places = pages + (batch.positions % PAGE) * record.size
-        groups = tile_groups(batch, self._arena, record, order.key_block)
-        return _Pass(
-            count=len(batch.ids),
-            cos=cos,
-            sin=sin,
-            records=Runs.at(self._arena, places, record.size, PAGE * record.size),
-            attention=PagedAttention(self._config, self._arithmetic, groups, record, self._row_multiple),
-        )
+        records, attention = [], []
+        for table, window in zip(batch.tables, self._windows, strict=True):
+            places = table[batch.owners, batch.positions // PAGE] + (batch.positions % PAGE) * record.size
+            records.append(Runs.at(self._arena, places, record.size, PAGE * record.size))
+            tiles = tile_groups(batch, table, window, self._arena, record, order.key_block)
+            attention.append(PagedAttention(self._config, self._arithmetic, tiles, record, self._row_multiple))
+        return _Pass(len(batch.ids), cos, sin, records, attention)
 
     def _attention(self, index: int, layer: LayerWeights, matrices: _Matrices, x: Tensor, shared: _Pass) -> Tensor:
+        group, place = self._places[index]
         arithmetic, config = self._arithmetic, self._config
         joined = arithmetic.linear(arithmetic.norm(x, layer.attn_norm), matrices.qkv, layer.qkv_bias)[: shared.count]
         parts = torch.split(joined, [config.q_size, config.kv_size, config.kv_size], dim=-1)
@@ -155,8 +156,8 @@ class TorchForward:
         if layer.q_norm is not None and layer.k_norm is not None:
             q, k = arithmetic.norm(q, layer.q_norm), arithmetic.norm(k, layer.k_norm)
         q, k = (arithmetic.rotate(part, shared.cos, shared.sin) for part in (q, k))
-        shared.records.write(index, self._record.pack(k, v))
-        mixed = arithmetic.round(shared.attention.mixed(index, q).flatten(1))
+        shared.records[group].write(place, self._record.pack(k, v))
+        mixed = arithmetic.round(shared.attention[group].mixed(place, q).flatten(1))
         return arithmetic.sharded_linear(
             ops.with_padding(mixed, self._row_multiple), matrices.output, layer.output_bias
         )

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reference_engine.forward.batch import NO_CELL, Page
 from reference_engine.kv.invariant import require
-from reference_engine.kv.node import NO_CELL, Node
+from reference_engine.kv.node import Node
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.records import RecordCells, Records, Rows, known, merge
-from reference_engine.kv.subpool import SubPool
 
 
 class Holdings:
     """Keeps the references of nodes in step with their spans. Page number n holds positions [n·page, (n+1)·page)."""
 
-    def __init__(self, pages: SubPool, records: RecordCells | None, page: int) -> None:
-        require(records is None or records.page == page, "a cell of records holds the positions of one page")
+    def __init__(self, pages: PagePools, records: RecordCells | None) -> None:
+        require(records is None or records.page == pages.page, "a cell of records holds the positions of one page")
         self.pages = pages
-        self.page = page
+        self.page = pages.page
         self._records = records
 
     @property
@@ -27,14 +28,42 @@ class Holdings:
             raise AssertionError("this tree keeps no records")
         return self._records
 
-    def take(self, start: int, end: int, table: Sequence[int]) -> list[int]:
+    def take(self, start: int, end: int, table: Sequence[Page]) -> list[Page]:
         """The pages of a page table that positions [start, end) touch, with a reference to each."""
         taken = list(table[start // self.page : -(-end // self.page)])
         for page in taken:
             self.pages.share(page)
         return taken
 
-    def extend(self, leaf: Node, end: int, table: Sequence[int]) -> None:
+    def fill_up(self, node: Node, end: int, table: Sequence[Page]) -> None:
+        """Gives a node the cells that it lacks and the page table of a sequence has, which ends at `end`."""
+        for place, number in enumerate(range(node.first_page(self.page), end // self.page + 1)):
+            if place == len(node.pages) or min(node.end, (number + 1) * self.page) > end:
+                return
+            own, other = node.pages[place], table[number]
+            if NO_CELL not in own:
+                continue
+            new = tuple(cell if lacks == NO_CELL else NO_CELL for lacks, cell in zip(own, other, strict=True))
+            self.pages.share(new)
+            node.pages[place] = tuple(map(max, own, new))
+
+    def drop_passed(self, node: Node) -> bool:
+        """Lets go of the first cells that who goes on at the end of the node does not look at; whether there were any."""
+        for place, number in enumerate(range(node.first_page(self.page), node.end // self.page)):
+            whole = node.pages[place]
+            node.pages[place] = self.pages.seen(whole, number, node.end)
+            if node.pages[place] != whole:
+                pairs = zip(whole, node.pages[place], strict=True)
+                self.pages.release(tuple(cell if kept == NO_CELL else NO_CELL for cell, kept in pairs))
+                return True
+        return False
+
+    def in_use(self, leaf: Node) -> bool:
+        """Whether others than nodes have the last page of a leaf, so that dropping it frees nothing."""
+        cells = enumerate(zip(self.pages.pools, leaf.pages[-1], strict=True))
+        return any(pool.references(cell) > _nodes_with(leaf, group) for group, (pool, cell) in cells if cell != NO_CELL)
+
+    def extend(self, leaf: Node, end: int, table: Sequence[Page]) -> None:
         """Gives a leaf the pages up to `end`; its last page, if filled in part, gives way to the fuller one."""
         new = self.take(leaf.end, end, table)
         kept = leaf.end // self.page - leaf.first_page(self.page)
@@ -93,3 +122,11 @@ class Holdings:
         standing[0] |= low == first
         gaps = np.flatnonzero(~(after & standing))
         return rows[: gaps[0]] if gaps.size else rows
+
+
+def _nodes_with(leaf: Node, group: int) -> int:
+    """How many nodes refer to a group's cell of a leaf's last page: those that cuts in this page have made."""
+    cell, node, count = leaf.pages[-1][group], leaf.above, 1
+    while node.pages and node.pages[-1][group] == cell:
+        node, count = node.above, count + 1
+    return count

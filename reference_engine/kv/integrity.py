@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from reference_engine.forward.batch import NO_CELL
 from reference_engine.kv.holdings import Holdings
 from reference_engine.kv.invariant import require
-from reference_engine.kv.node import NO_CELL, Node
+from reference_engine.kv.node import Node
 from reference_engine.kv.records import blank, known
 
 
@@ -32,8 +33,12 @@ def _check_child(parent: Node, first: int, child: Node, page: int) -> None:
 
 
 def _check_references(nodes: list[Node], held: Holdings) -> None:
-    for page, holders in Counter(page for node in nodes for page in node.pages).items():
-        require(held.pages.references(page) >= holders, "a node refers to a page that is freed")
+    for group, (pool, window) in enumerate(zip(held.pages.pools, held.pages.windows, strict=True)):
+        cells = Counter(page[group] for node in nodes for page in node.pages)
+        require(bool(window) or NO_CELL not in cells, "a node lacks a page that is never given up before its end")
+        cells.pop(NO_CELL, None)
+        for cell, holders in cells.items():
+            require(pool.references(cell) >= holders, "a node refers to a page that is freed")
     for node in nodes:
         below = sum(child.locks for child in node.children.values())
         require(node.parent is None or node.locks >= below, "a lock is lost")

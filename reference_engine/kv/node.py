@@ -7,24 +7,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-TokenIds = NDArray[np.int32]
+from reference_engine.forward.batch import Page
 
-NO_CELL = -1
-"""Stands where a page has no cell of records."""
+TokenIds = NDArray[np.int32]
 
 
 @dataclass(slots=True, eq=False)
 class Node:
     """The tokens at positions `start` to `end` of every sequence that begins like the path to here.
 
-    `pages[i]` and `cells[i]` belong to page number `start // page + i`; the last page may be filled in part. `locks`
-    counts those who use this node or one below it.
+    `pages[i]` and `cells[i]` belong to page number `start // page + i`; the last page may be filled in part, and a page
+    may have no cell of records (NO_CELL). `locks` counts those who use this node or one below it.
     """
 
     parent: Node | None
     start: int
     tokens: TokenIds
-    pages: list[int] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
     locks: int = 0
     children: dict[int, Node] = field(default_factory=dict)
@@ -57,13 +56,17 @@ class Path:
     def end(self) -> Node:
         return self.nodes[-1]
 
-    def pages(self, page: int) -> list[int]:
+    def pages(self, page: int) -> list[Page]:
         """The page table of the first `length` positions: each page as the lowest node has it, whose tokens reach
         furthest into it."""
-        table: list[int] = []
+        table: list[Page] = []
         for node in self.nodes:
             table[node.first_page(page) :] = node.pages
         return table[: -(-self.length // page)]
+
+    def up_to(self, length: int) -> Path:
+        """The nodes that the first `length` tokens lie in."""
+        return Path([node for node in self.nodes if node.start < length or node.parent is None], length)
 
     def within(self, start: int, end: int) -> list[tuple[Node, int, int]]:
         """The parts [low, high) of the nodes that lie in [start, end) and in the path."""

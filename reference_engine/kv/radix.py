@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_engine.forward.batch import PAGE
+from reference_engine.forward.batch import NO_CELL, Page
 from reference_engine.kv.holdings import Holdings
+from reference_engine.kv.idle import Idle
 from reference_engine.kv.integrity import check_nodes
 from reference_engine.kv.invariant import require
-from reference_engine.kv.node import NO_CELL, Node, TokenIds, walk
+from reference_engine.kv.node import Node, TokenIds, walk
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.records import RecordCells, Records, Rows
 from reference_engine.kv.subpool import SubPool
 
@@ -26,7 +27,7 @@ class Match:
     a lock on `node`. The pages are for reading: who goes on in the middle of the last one does so in a copy."""
 
     length: int
-    pages: list[int]
+    pages: list[Page]
     node: Node
 
 
@@ -54,32 +55,35 @@ class RadixTree:
     Cells of records are referred to in the same way, except that a node's cells speak only of the node's own
     positions: a row is filled at most while a node that refers to the cell has this position in its span.
 
-    `_idle` holds the nodes that nobody has locked, those unused for longest first and children before their parents:
-    its first node is always a leaf. Trees `beside` each other have one such order.
+    Of layers with a sliding window a node may lack the cells of any of its pages: a running sequence gives up what it
+    has passed, and so does the tree when memory is short. A prefix is of use where the cells of the last `window`
+    tokens are there, and a match is as long as that allows.
+
+    Trees `beside` each other give way in one order (Idle).
     """
 
     def __init__(
-        self,
-        full: SubPool,
-        records: RecordCells | None = None,
-        *,
-        page: int = PAGE,
-        beside: RadixTree | None = None,
+        self, pools: PagePools, records: RecordCells | None = None, *, beside: RadixTree | None = None
     ) -> None:
-        self.pool = full
-        self.page = page
+        self.pools = pools
+        self.page = pools.page
         self._root = Node(parent=None, start=0, tokens=np.empty(0, np.int32))
-        self._held = Holdings(full, records, page)
-        self._idle: OrderedDict[Node, RadixTree] = OrderedDict() if beside is None else beside._idle
+        self._held = Holdings(pools, records)
+        self._idle: Idle = Idle() if beside is None else beside._idle
 
     def match(self, ids: Ids) -> Match:
-        """The longest prefix of `ids` that is there, of any length, locked for the caller."""
+        """The longest prefix of `ids` that one can go on from, of any length, locked for the caller; its pages have the
+        cells that one then looks at."""
         path = walk(self._root, _array(ids))
-        pages = self._held.take(0, path.length, path.pages(self.page))
-        self.lock(path.end)
-        return Match(path.length, pages, path.end)
+        table = path.pages(self.page)
+        length = self.pools.usable(table, path.length)
+        seen = [self.pools.seen(page, number, length) for number, page in enumerate(table)]
+        pages = self._held.take(0, length, seen)
+        end = path.up_to(length).end
+        self.lock(end)
+        return Match(length, pages, end)
 
-    def insert(self, ids: Ids, pages: Sequence[int]) -> Node:
+    def insert(self, ids: Ids, pages: Sequence[Page]) -> Node:
         """Keeps the computed tokens `ids`, whose page table is `pages`; the node that their end lies in.
 
         The tree takes its own references to the pages it keeps; the caller's remain the caller's. The node is not
@@ -88,6 +92,9 @@ class RadixTree:
         tokens = _array(ids)
         require(len(pages) * self.page >= len(tokens), "a page is missing")
         path = walk(self._root, tokens)
+        if self.pools.windowed:
+            for each in path.nodes:
+                self._held.fill_up(each, path.length, pages)
         node = path.end
         if path.length < len(tokens):
             if path.length < node.end:
@@ -102,30 +109,29 @@ class RadixTree:
         for each in _upwards(node):
             each.locks += 1
             if each.locks == 1:
-                del self._idle[each]
+                self._idle.remove(each)
 
     def unlock(self, node: Node) -> None:
         for each in _upwards(node):
             require(each.locks > 0, "a node is unlocked more often than it was locked")
             each.locks -= 1
             if not each.locks:
-                self._idle[each] = self
+                self._idle.add(each, self._held)
 
     def evict(self, pool: SubPool, cells: int) -> bool:
-        """Drops what was unused for longest, page by page from the ends, until `pool` could allocate `cells` or
-        nothing is left to drop; whether it could. `pool` may be any of the arena: frames change hands."""
-        while pool.available() < cells:
-            oldest = next(iter(self._idle), None)
-            if oldest is None:
-                return False
-            self._idle[oldest]._shorten(oldest)
-        return True
+        """Drops what was unused for longest until `pool` could allocate `cells` or nothing is left to drop; whether it
+        could. `pool` may be any of the arena: frames change hands."""
+        return self._idle.evict(lambda: pool.available() >= cells)
+
+    def make_room(self, cells: Sequence[int]) -> bool:
+        """The same for so many cells in each sub-pool of the pages."""
+        return self._idle.evict(lambda: self.pools.has_room(cells))
 
     def clear(self) -> None:
         """Drops everything of this tree that nobody has locked."""
-        for node in [node for node, tree in self._idle.items() if tree is self]:
+        for node in self._idle.of(self._held):
             while node.pages:
-                self._shorten(node)
+                self._idle.shorten(node)
 
     def nodes(self) -> Iterator[Node]:
         """All nodes, parents before their children."""
@@ -164,7 +170,7 @@ class RadixTree:
     def check(self) -> None:
         """That nodes, pages, records, locks and the order of eviction agree."""
         check_nodes(self._root, self._held)
-        own = {node: place for place, (node, tree) in enumerate(self._idle.items()) if tree is self}
+        own = {node: place for place, node in enumerate(self._idle.of(self._held))}
         require(own.keys() == {node for node in self.nodes() if not node.locks}, "the order of eviction is wrong")
         for node, place in own.items():
             require(all(own[child] < place for child in node.children.values()), "a parent would go before its child")
@@ -182,29 +188,21 @@ class RadixTree:
         _hang(lower)
         self._held.divide(upper, lower)
         if not upper.locks:
-            self._idle[upper] = self
+            self._idle.add(upper, self._held)
         return upper
 
-    def _lengthen(self, leaf: Node, tokens: TokenIds, pages: Sequence[int]) -> Node:
+    def _lengthen(self, leaf: Node, tokens: TokenIds, pages: Sequence[Page]) -> Node:
         self._held.extend(leaf, len(tokens), pages)
         leaf.tokens = tokens[leaf.start :].copy()
         return leaf
 
-    def _branch(self, parent: Node, tokens: TokenIds, pages: Sequence[int]) -> Node:
+    def _branch(self, parent: Node, tokens: TokenIds, pages: Sequence[Page]) -> Node:
         node = Node(parent, parent.end, tokens[parent.end :].copy())
         node.pages = self._held.take(node.start, node.end, pages)
         node.cells = [NO_CELL] * len(node.pages)
         _hang(node)
-        self._idle[node] = self
+        self._idle.add(node, self._held)
         return node
-
-    def _shorten(self, leaf: Node) -> None:
-        """Drops the last page of an idle leaf, and the leaf with its only one."""
-        end = self._held.drop_last(leaf)
-        if end == leaf.start:
-            del leaf.above.children[int(leaf.tokens[0])]
-            del self._idle[leaf]
-        leaf.tokens = leaf.tokens[: end - leaf.start]
 
 
 def _array(ids: Ids) -> TokenIds:

@@ -43,6 +43,10 @@ class SubPool:
         """How many cells `allocate` could give now."""
         return len(self._free) + self.arena.free_frames * self.cells_per_frame
 
+    def missing_frames(self, count: int) -> int:
+        """How many frames more it takes for `count` cells."""
+        return -(-max(count - len(self._free), 0) // self.cells_per_frame)
+
     def references(self, offset: int) -> int:
         """How many hold this cell; 0 for a free one."""
         return self._references.get(offset, 0)

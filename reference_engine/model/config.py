@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from reference_engine.errors import ModelFileError
 from reference_engine.weights.gguf import GGUFFile
@@ -16,7 +16,8 @@ class Family:
     """What sets one member of the Llama family apart from the others.
 
     `default_kv_heads` is used where config.json leaves the key out (None: as many as query heads).
-    `gguf_permutes_rope` says that llama.cpp stores query and key rows in interleaved rotary order.
+    `gguf_permutes_rope` says that llama.cpp stores query and key rows in interleaved rotary order. `windows` says
+    which layers the sliding window of a config.json holds for: none, all, or where it is switched on those it names.
     """
 
     name: str
@@ -24,15 +25,16 @@ class Family:
     qk_norm: bool = False
     default_kv_heads: int | None = None
     gguf_permutes_rope: bool = False
+    windows: Literal["none", "all", "named"] = "none"
 
 
 FAMILIES = {
     family.name: family
     for family in (
         Family("llama", gguf_permutes_rope=True),
-        Family("mistral", default_kv_heads=8, gguf_permutes_rope=True),
-        Family("qwen2", qkv_bias=True, default_kv_heads=32),
-        Family("qwen3", qk_norm=True, default_kv_heads=32),
+        Family("mistral", default_kv_heads=8, gguf_permutes_rope=True, windows="all"),
+        Family("qwen2", qkv_bias=True, default_kv_heads=32, windows="named"),
+        Family("qwen3", qk_norm=True, default_kv_heads=32, windows="named"),
     )
 }
 
@@ -55,7 +57,7 @@ class RopeScaling:
 class ModelConfig:
     """The shape of a decoder. Sizes are in elements, `context_length` in tokens.
 
-    Where the model has a sliding window, the context is cut to it: up to that length the window changes nothing.
+    `windows` says of each layer how many keys a query looks back at, itself included; 0 for all of them.
     """
 
     family: Family
@@ -73,6 +75,7 @@ class ModelConfig:
     qkv_bias: bool
     output_bias: bool
     tied_head: bool
+    windows: tuple[int, ...]
     name: str = ""
 
     @property
@@ -103,7 +106,7 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None:
         raise ModelFileError(f"{file.path}: tensor 'token_embd.weight' is missing.", remedy="Fetch the file again.")
-    context = file.require(key("context_length"), int)
+    context, layers = file.require(key("context_length"), int), file.require(key("block_count"), int)
     return _checked(
         file.path,
         ModelConfig(
@@ -111,17 +114,18 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
             vocab_size=embedding.shape[0],
             hidden_size=hidden,
             intermediate_size=file.require(key("feed_forward_length"), int),
-            n_layers=file.require(key("block_count"), int),
+            n_layers=layers,
             n_heads=heads,
             n_kv_heads=file.get(key("attention.head_count_kv"), int) or heads,
             head_dim=head_dim,
-            context_length=min(context, file.get(key("attention.sliding_window"), int) or context),
+            context_length=context,
             rms_eps=file.require(key("attention.layer_norm_rms_epsilon"), float),
             rope_theta=file.get(key("rope.freq_base"), float) or 10_000.0,
             rope_scaling=_gguf_scaling(file, key("rope.scaling.type"), key("rope.scaling.factor")),
             qkv_bias=family.qkv_bias or "blk.0.attn_q.bias" in file.tensors,
             output_bias="blk.0.attn_output.bias" in file.tensors,
             tied_head="output.weight" not in file.tensors,
+            windows=_gguf_windows(file, key("attention.sliding_window"), layers, context),
             name=file.get("general.name", str) or file.path.stem,
         ),
     )
@@ -134,6 +138,22 @@ def _gguf_scaling(file: GGUFFile, type_key: str, factor_key: str) -> RopeScaling
     if kind != "linear":
         _unsupported(file.path, f"rotary scaling {kind!r}")
     return RopeScaling("linear", file.require(factor_key, float))
+
+
+def _gguf_windows(file: GGUFFile, key: str, layers: int, context: int) -> tuple[int, ...]:
+    """A pattern of n leaves every n-th layer without a window; a list says of each layer whether it has one."""
+    window = file.get(key, int) or 0
+    pattern = file.metadata.get(f"{key}_pattern", 0)
+    if isinstance(pattern, int):
+        return _windows(window, [not pattern or layer % pattern != pattern - 1 for layer in range(layers)], context)
+    if not isinstance(pattern, list) or len(pattern) != layers:
+        _unsupported(file.path, f"{key}_pattern = {pattern!r} with {layers} layers")
+    return _windows(window, [bool(slides) for slides in pattern], context)
+
+
+def _windows(window: int, slides: Sequence[bool], context: int) -> tuple[int, ...]:
+    """A window as long as the context is none."""
+    return tuple(window if own and window < context else 0 for own in slides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +186,7 @@ def config_from_json(path: Path, values: Mapping[str, Any]) -> ModelConfig:
     read = _JsonValues(path, values)
     hidden, heads = read.size("hidden_size"), read.size("num_attention_heads")
     context = read.size("max_position_embeddings", 2048)
-    windowed = values.get("use_sliding_window", True) is not False
+    layers = read.size("num_hidden_layers")
     theta, scaling = _json_rope(path, values)
     bias = bool(values.get("attention_bias", False))
     return _checked(
@@ -176,20 +196,38 @@ def config_from_json(path: Path, values: Mapping[str, Any]) -> ModelConfig:
             vocab_size=read.size("vocab_size"),
             hidden_size=hidden,
             intermediate_size=read.size("intermediate_size"),
-            n_layers=read.size("num_hidden_layers"),
+            n_layers=layers,
             n_heads=heads,
             n_kv_heads=read.size("num_key_value_heads", family.default_kv_heads or heads),
             head_dim=read.size("head_dim", 0) or _divide(path, hidden, heads),
-            context_length=min(context, read.size("sliding_window", context)) if windowed else context,
+            context_length=context,
             rms_eps=read.number("rms_norm_eps", 1e-6),
             rope_theta=theta,
             rope_scaling=scaling,
             qkv_bias=family.qkv_bias or bias,
             output_bias=bias and not family.qkv_bias,
             tied_head=bool(values.get("tie_word_embeddings", False)),
+            windows=_json_windows(read, family, layers, context),
             name=str(values.get("_name_or_path") or path.parent.name),
         ),
     )
+
+
+def _json_windows(read: _JsonValues, family: Family, layers: int, context: int) -> tuple[int, ...]:
+    if family.windows == "none" or read.values.get("sliding_window") is None:
+        return (0,) * layers
+    window = read.size("sliding_window")
+    if family.windows == "all":
+        return _windows(window, [True] * layers, context)
+    if not read.values.get("use_sliding_window"):
+        return (0,) * layers
+    kinds = read.values.get("layer_types")
+    if kinds is None:
+        first = read.size("max_window_layers", 28)
+        return _windows(window, [layer >= first for layer in range(layers)], context)
+    if not isinstance(kinds, list) or len(kinds) != layers or not set(kinds) <= {"full_attention", "sliding_attention"}:
+        _unsupported(read.path, f"layer_types {kinds!r} with {layers} layers")
+    return _windows(window, [kind == "sliding_attention" for kind in kinds], context)
 
 
 def _json_rope(path: Path, values: Mapping[str, Any]) -> tuple[float, RopeScaling | None]:
@@ -245,6 +283,8 @@ def _checked(path: Path, config: ModelConfig) -> ModelConfig:
     sizes = (config.vocab_size, config.hidden_size, config.intermediate_size, config.n_layers, config.n_kv_heads)
     if min(*sizes, config.head_dim, config.context_length) < 1 or config.head_dim % 2:
         _unsupported(path, f"the sizes {config}")
+    if min(config.windows) < 0:
+        _unsupported(path, f"a sliding window of {min(config.windows)}")
     if config.n_heads % config.n_kv_heads:
         _unsupported(path, f"{config.n_heads} attention heads over {config.n_kv_heads} key-value heads")
     return config

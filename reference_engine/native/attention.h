@@ -1,6 +1,6 @@
-// Causal grouped-query attention over paged keys and values. A page of a layer holds, for each key-value head, the keys
-// as [dimension][16 tokens] and then the values as [16 tokens][dimension]. Keys are taken in ascending positions and
-// every sum has one order, so a query's result depends on its own position and the tokens before it only.
+// Causal grouped-query attention over paged keys and values. A page holds, for each layer of its group and each key-value
+// head, the keys as [dimension][16 tokens] and then the values as [16 tokens][dimension]. Keys are taken in ascending
+// positions and every sum has one order, so a query's result depends on its own position and the tokens before it only.
 #pragma once
 
 #include <algorithm>

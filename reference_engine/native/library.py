@@ -46,6 +46,8 @@ class Layer(ctypes.Structure):
         ("gate_up", Matrix),
         ("down", Matrix),
         ("window", c_int32),
+        ("group", c_int32),
+        ("index", c_int32),
     ]
 
 
@@ -72,6 +74,7 @@ class _Rows(ctypes.Structure):
     _fields_: ClassVar = [
         ("count", c_int32),
         ("read_count", c_int32),
+        ("owner_count", c_int32),
         ("table_width", c_int32),
         ("ids", c_void_p),
         ("positions", c_void_p),
@@ -184,6 +187,7 @@ class Kernels:
             len(batch.ids),
             len(batch.read),
             batch.tables.shape[1],
+            batch.tables.shape[2],
             batch.ids.ctypes.data,
             batch.positions.ctypes.data,
             batch.owners.ctypes.data,

@@ -23,6 +23,8 @@ struct Layer {
     Matrix gate_up;
     Matrix down;
     int32_t window;  // keys a query looks back at, itself included; 0 for all
+    int32_t group;   // of the layers with this window, which share a page table
+    int32_t index;   // among the layers of a page of its group
 };
 
 struct Model {
@@ -45,12 +47,17 @@ struct Model {
 struct Rows {
     int32_t count;
     int32_t read_count;
+    int32_t owner_count;
     int32_t table_width;
     const int32_t* ids;
     const int32_t* positions;
     const int32_t* owners;
-    const int64_t* tables;  // [owner][page], byte offsets
+    const int64_t* tables;  // [group][owner][page], byte offsets
     const int32_t* read;
+
+    const int64_t* table(int group, int row) const {
+        return tables + (static_cast<size_t>(group) * owner_count + owners[row]) * table_width;
+    }
 };
 
 inline void round_row(float* x, size_t width) {
@@ -127,9 +134,9 @@ class Pass {
             const Layer& l = m_.layers[layer];
             each_row([&](int row) { normed(row, l.attention_norm); });
             product(l.qkv, joined_.data(), joined_width_);
-            each_row([&](int row) { place(row, layer, l); });
+            each_row([&](int row) { place(row, l); });
             meeting_.wait();
-            for (int task; (task = meeting_.take()) < static_cast<int>(tasks_.size());) mix(tasks_[task], layer, weights);
+            for (int task; (task = meeting_.take()) < static_cast<int>(tasks_.size());) mix(tasks_[task], l, weights);
             each_row([&](int row) { ready(row, q_width_); });
             product(l.output, sums_.data(), padded(m_.hidden));
             each_row([&](int row) {
@@ -228,7 +235,7 @@ class Pass {
     }
 
     // Turns queries and keys, and puts keys and values into their page.
-    void place(int row, int layer, const Layer& l) {
+    void place(int row, const Layer& l) {
         float* q = joined_.data() + row * joined_width_;
         rounded(q, q_width_ + 2 * kv_width_);
         float* k = q + q_width_;
@@ -237,10 +244,10 @@ class Pass {
         const float* cosine = m_.cosines + static_cast<size_t>(position) * (width / 2);
         const float* sine = m_.sines + static_cast<size_t>(position) * (width / 2);
         for (int head = 0; head < m_.heads; head++) turned(q + head * width, l.q_norm, cosine, sine);
-        const int64_t page = rows_.tables[static_cast<size_t>(rows_.owners[row]) * rows_.table_width + position / PAGE];
+        const int64_t page = rows_.table(l.group, row)[position / PAGE];
         for (int head = 0; head < m_.kv_heads; head++) {
             turned(k + head * width, l.k_norm, cosine, sine);
-            write_token(key_page(arena_, page, layer, heads_, head), heads_, position % PAGE, k + head * width,
+            write_token(key_page(arena_, page, l.index, heads_, head), heads_, position % PAGE, k + head * width,
                         v + head * width);
         }
     }
@@ -279,8 +286,8 @@ class Pass {
         }
     }
 
-    void mix(const Task& task, int layer, std::vector<float>& weights) {
-        const int group = m_.heads / m_.kv_heads, window = m_.layers[layer].window;
+    void mix(const Task& task, const Layer& l, std::vector<float>& weights) {
+        const int group = m_.heads / m_.kv_heads, window = l.window;
         Queries some;
         int n = 0;
         for (int row = task.row; row < task.row + task.count; row++)
@@ -293,9 +300,9 @@ class Pass {
             }
         const size_t room = static_cast<size_t>(some.last[n - 1] / PAGE + 1) * PAGE * n;
         if (weights.size() < room) weights.resize(room);
-        const int64_t* table = rows_.tables + static_cast<size_t>(rows_.owners[task.row]) * rows_.table_width;
+        const int64_t* table = rows_.table(l.group, task.row);
         const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(m_.head_width)));
-        attend(n, some, arena_, table, layer, heads_, task.head, scale, weights.data());
+        attend(n, some, arena_, table, l.index, heads_, task.head, scale, weights.data());
     }
 
     const Model& m_;

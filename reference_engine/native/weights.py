@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reference_engine.model.config import ModelConfig
+from reference_engine.model.groups import places_of_layers
 from reference_engine.model.layout import EMBEDDING, FINAL_NORM, HEAD, block_name, expected_tensors
 from reference_engine.model.rope import inverse_frequencies
 from reference_engine.native import pack
@@ -112,8 +113,10 @@ class _Loader:
 def native_weights(source: WeightSource, profile: NumericsProfile) -> NativeWeights:
     config, loader = source.config, _Loader(source, profile)
     layers = (Layer * config.n_layers)()
-    for index in range(config.n_layers):
+    for index, place in enumerate(places_of_layers(config)):
         _fill_layer(layers[index], index, loader)
+        layers[index].window = config.windows[index]
+        layers[index].group, layers[index].index = place
     embedding = loader.packed(loader.table(EMBEDDING))
     head = embedding if config.tied_head else loader.packed(loader.table(HEAD))
     cosines, sines = (loader.keep(each) for each in _turns(config, source))
@@ -145,7 +148,6 @@ def _fill_layer(layer: Layer, index: int, loader: _Loader) -> None:
     layer.feed_norm = loader.vector(block_name(index, "ffn_norm"))
     layer.gate_up = loader.linear(index, _GATE_UP)
     layer.down = loader.linear(index, ("ffn_down",))
-    layer.window = 0
 
 
 def _turns(config: ModelConfig, source: WeightSource) -> tuple[Floats, Floats]:

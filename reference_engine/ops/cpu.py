@@ -49,7 +49,8 @@ def silu(x: Tensor) -> Tensor:
 
 
 class RunningSoftmax:
-    """Softmax over keys that come block by block, for queries [n, m, d]; the first block shows each query some key."""
+    """Softmax over keys that come block by block, for queries [n, m, d]. A block whose keys are all hidden from a query
+    leaves its numbers as they are."""
 
     def __init__(self, q: Tensor) -> None:
         self._largest = q.new_full((*q.shape[:2], 1), float("-inf"))
@@ -63,8 +64,9 @@ class RunningSoftmax:
         n = scores.shape[0]
         largest, total, mixed = self._largest[:n], self._total[:n], self._mixed[:n]
         grown = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
-        shrink = (largest - grown).exp_()
-        weights = scores.sub_(grown).exp_()
+        finite = grown.masked_fill(grown == float("-inf"), 0.0)
+        shrink = (largest - finite).exp_()
+        weights = scores.sub_(finite).exp_()
         total.mul_(shrink).add_(weights.sum(dim=-1, keepdim=True))
         mixed.mul_(shrink).add_(torch.bmm(rounded(weights, weights_in), values))
         largest.copy_(grown)

@@ -6,36 +6,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from reference_engine.forward.batch import Page
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The first `length` tokens of a sequence lie in `pages`; the last page may be filled in part only."""
+    """The first `length` tokens of a sequence lie in `pages`; the last page may be filled in part only. Of layers with
+    a window there are those cells that the row after them looks at."""
 
     length: int
-    pages: tuple[int, ...]
+    pages: tuple[Page, ...]
 
 
 class Memory(Protocol):
-    """Pages, and the prefix tree that remembers what was computed. A page is free when nobody holds a reference."""
+    """Pages, and the prefix tree that remembers what was computed. A cell is free when nobody holds a reference.
 
-    @property
-    def capacity(self) -> int:
-        """How many pages one sequence can have at most, with everything else given up."""
+    In layers with a sliding window a page has a cell only from the time when its first row is planned until no row to
+    come looks at it.
+    """
+
+    def fits(self, rows: int, at_once: int) -> bool:
+        """Whether a sequence of so many rows, run `at_once` at a time, has room with everything else given up."""
         ...
 
     def match(self, ids: Sequence[int]) -> Hit:
-        """The longest known prefix of `ids`; the caller gets a reference to each of its pages."""
+        """The longest prefix of `ids` that one can go on from; the caller gets a reference to each cell."""
         ...
 
-    def allocate(self, count: int) -> list[int] | None:
-        """`count` fresh pages with a reference each, or None and no page; may let go of what the tree alone holds."""
+    def shorten(self, hit: Hit) -> Hit:
+        """Releases the last page, and what is of no use without it."""
         ...
 
-    def release(self, pages: Sequence[int]) -> None:
-        """Takes one reference from each page."""
+    def cover(self, table: list[Page], tokens: int, rows: range) -> bool:
+        """Adds to a page table what it lacks for so many tokens and for running these rows; False and nothing done
+        where there is no room. May let go of what the tree alone holds."""
         ...
 
-    def keep(self, ids: Sequence[int], pages: Sequence[int]) -> None:
+    def has_passed(self, table: Sequence[Page], row: int) -> bool:
+        """Whether the table has cells that rows from `row` on do not look at."""
+        ...
+
+    def give_up_passed(self, table: list[Page], row: int) -> None:
+        """Releases those cells."""
+        ...
+
+    def release(self, pages: Sequence[Page]) -> None:
+        """Takes one reference from each cell."""
+        ...
+
+    def keep(self, ids: Sequence[int], pages: Sequence[Page]) -> None:
         """Remembers that `ids` lie in `pages`: the tree takes references of its own, the caller's stay the caller's.
 
         The caller may go on writing behind `ids`, in the last page too: whoever finds that page copies it.

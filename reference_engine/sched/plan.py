@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from reference_engine.forward.batch import Batch
+from reference_engine.forward.batch import NO_CELL, Batch, Page
 from reference_engine.sched.request import Request, State
 
 
@@ -50,7 +50,7 @@ class Entry:
     read_from: int
     samples: bool
     drafts: int
-    pages: tuple[int, ...]
+    pages: tuple[Page, ...]
     drafted: tuple[int, ...] = ()
 
     @property
@@ -113,8 +113,8 @@ class Plan:
     """
 
     entries: tuple[Entry, ...]
-    copies: tuple[tuple[int, int], ...]
-    borrowed: tuple[int, ...]
+    copies: tuple[tuple[Page, Page], ...]
+    borrowed: tuple[Page, ...]
     ahead: bool
 
     @property
@@ -159,7 +159,8 @@ def batch_of(plan: Plan) -> Batch:
 
 
 def _tables(entries: Sequence[Entry]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    tables = np.full((len(entries), max(len(entry.pages) for entry in entries)), -1, dtype=np.int64)
-    for line, entry in zip(tables, entries, strict=True):
-        line[: len(entry.pages)] = entry.pages
+    groups, width = len(entries[0].pages[0]), max(len(entry.pages) for entry in entries)
+    tables = np.full((groups, len(entries), width), NO_CELL, dtype=np.int64)
+    for line, entry in enumerate(entries):
+        tables[:, line, : len(entry.pages)] = np.array(entry.pages).T
     return tables

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from reference_engine.forward.batch import PAGE
+from reference_engine.forward.batch import PAGE, Page
 from reference_engine.sched.pace import Pace
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Request:
     in_flight: int = 0
     pending: int = 0
     pace: Pace = field(default_factory=Pace)
-    pages: list[int] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
 
     def __post_init__(self, prompt: Sequence[int], start: int | None) -> None:
         self.known = list(prompt)
@@ -106,7 +106,7 @@ class Request:
             return self.generated == self.max_tokens
         return self.computed == self.prompt_length
 
-    def admitted(self, computed: int, pages: list[int]) -> None:
+    def admitted(self, computed: int, pages: list[Page]) -> None:
         self.state, self.computed, self.pages = State.RUNNING, computed, pages
 
     def planned(self, entry: Entry) -> None:

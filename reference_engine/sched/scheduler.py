@@ -99,11 +99,10 @@ class Scheduler:
         """Raises EngineRequestError for a request that could not have enough pages even alone."""
         if request.id in self._requests:
             raise ValueError(f"There is a request {request.id} already.")
-        needed, capacity = pages_for(request.most_rows), self._pages.capacity
-        if needed > capacity:
+        if not self._pages.fits(request, self._limits.token_budget):
             raise EngineRequestError(
-                f"{request.prompt_length} tokens and {request.max_tokens} to generate need {needed} pages of {PAGE} "
-                f"tokens; the memory for keys and values has {capacity}.",
+                f"{request.prompt_length} tokens and {request.max_tokens} to generate need {pages_for(request.most_rows)} "
+                f"pages of {PAGE} tokens: more than the memory for keys and values holds.",
                 remedy="Ask for fewer tokens, or start the engine with more --kv-bytes.",
             )
         request.arrival = self._arrivals
@@ -184,19 +183,20 @@ class Scheduler:
             rows = min(request.remaining, step.left)
             if not rows:
                 return
-            if self._grow(request, rows):
+            if self._grow(request, rows, step):
                 step.give(request, rows)
 
-    def _grow(self, request: Request, rows: int) -> bool:
-        """Pages for the next rows; less urgent requests are preempted for them.
-
-        Only a request that lacks one row ever needs any (pages for all known tokens are taken at admission), so that
-        whoever is preempted has no share in this plan yet.
-        """
+    def _grow(self, request: Request, rows: int, step: Step) -> bool:
+        """Pages for the next rows; less urgent requests are preempted for them. One that lacks pages even alone begins
+        again, without the pages that it has."""
         while not self._pages.grow(request, rows):
-            if self._pages.leaving or self._running[-1] is request:
+            last = self._running[-1]
+            if self._pages.leaving or (last is request and (self._uncommitted or len(self._running) > 1)):
                 return False
-            self._preempt(self._running[-1])
+            step.take_back(last)
+            self._preempt(last)
+            if last is request:
+                return False
         return True
 
     def _preempt(self, request: Request) -> None:
@@ -212,7 +212,8 @@ class Scheduler:
                 return
             if any(computes_for(running, request) for running in self._running):
                 continue
-            copies = None if request.in_flight else self._pages.admit(request)
+            alone = not self._running and not self._pages.leaving
+            copies = None if request.in_flight else self._pages.admit(request, step.left, alone=alone)
             if copies is None:
                 return
             self._waiting.remove(request)

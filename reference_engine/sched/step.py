@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from reference_engine.sched.pages import Copy
 from reference_engine.sched.plan import Entry, Plan
 from reference_engine.sched.request import Request, pages_for
 
@@ -30,11 +31,16 @@ class Step:
 
     left: int
     shares: list[Share] = field(default_factory=list)
-    copies: list[tuple[int, int]] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
 
     def give(self, request: Request, rows: int) -> None:
         self.shares.append(Share(request, rows))
         self.left -= rows
+
+    def take_back(self, request: Request) -> None:
+        """Whatever it was given."""
+        self.left += sum(share.rows for share in self.shares if share.request is request)
+        self.shares = [share for share in self.shares if share.request is not request]
 
     def plan(self, *, ahead: bool) -> Plan:
         entries = tuple(share.entry() for share in self.shares)

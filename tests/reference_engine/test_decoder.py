@@ -13,6 +13,7 @@ import torch
 from reference_engine import ModelFileError, load_engine
 from reference_engine.engine import Engine
 from reference_engine.interface import Scored
+from reference_engine.model.config import config_from_json
 from tests.reference_engine.tiny_models import (
     CONFIGS,
     LLAMA3_SCALING,
@@ -96,12 +97,58 @@ def test_linear_scaling_is_read_from_gguf(tmp_path: Path) -> None:
     assert (full_score(load_engine(file)) - model.logprobs(IDS)).abs().max() < 1e-4
 
 
-def test_a_sliding_window_cuts_the_context_to_where_it_changes_nothing(tmp_path: Path) -> None:
-    write_tiny_model(tmp_path, "mistral")
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"sliding_window": 64}))
+@pytest.mark.parametrize(
+    ("kind", "architecture", "pattern"), [("mistral-window", "llama", {}), ("qwen2-window", "qwen2", {"_pattern": 2})]
+)
+def test_a_sliding_window_is_read_from_gguf(
+    tmp_path: Path, kind: str, architecture: str, pattern: dict[str, int]
+) -> None:
+    model = write_tiny_model(tmp_path / "folder", kind)
+    window = {"": CONFIGS[kind].sliding_window} | pattern
+    extra = {f"{architecture}.attention.sliding_window{end}": value for end, value in window.items()}
+    file = write_gguf(tmp_path / "tiny.gguf", model, architecture, extra=extra)
 
-    assert load_engine(tmp_path).describe().context_length == 64
+    assert torch.equal(full_score(load_engine(file)), full_score(load_engine(tmp_path / "folder")))
+
+
+@pytest.mark.parametrize(
+    ("family", "stated", "windows"),
+    [
+        ("mistral", {"sliding_window": 64}, (64, 64, 64)),
+        ("mistral", {"sliding_window": None}, (0, 0, 0)),
+        ("mistral", {"sliding_window": 512}, (0, 0, 0)),
+        ("llama", {"sliding_window": 64}, (0, 0, 0)),
+        ("qwen2", {"sliding_window": 64}, (0, 0, 0)),
+        ("qwen2", {"sliding_window": 64, "use_sliding_window": False}, (0, 0, 0)),
+        ("qwen3", {"sliding_window": 64, "use_sliding_window": True, "max_window_layers": 1}, (0, 64, 64)),
+        (
+            "qwen2",
+            {
+                "sliding_window": 64,
+                "use_sliding_window": True,
+                "layer_types": ["sliding_attention", *["full_attention"] * 2],
+            },
+            (64, 0, 0),
+        ),
+    ],
+)
+def test_the_layers_with_a_window_are_those_that_transformers_takes(
+    family: str, stated: dict[str, object], windows: tuple[int, ...]
+) -> None:
+    values = SIZES | {"model_type": family} | stated
+
+    assert config_from_json(Path("config.json"), values).windows == windows
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"sliding_window": -4}, {"sliding_window": 64, "layer_types": ["full_attention"]}, {"sliding_window": "x"}],
+)
+def test_a_window_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    values = SIZES | {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 0} | wrong
+
+    with pytest.raises(ModelFileError, match="config.json"):
+        config_from_json(Path("config.json"), values)
 
 
 @pytest.mark.parametrize(

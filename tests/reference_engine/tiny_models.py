@@ -42,7 +42,14 @@ CONFIGS = {
     "llama3-scaled": LlamaConfig(**SIZES, rope_parameters=LLAMA3_SCALING),
     "llama-linear": LlamaConfig(**SIZES, rope_parameters={"rope_type": "linear", "rope_theta": 5000.0, "factor": 4.0}),
     "mistral": MistralConfig(**SIZES, sliding_window=None),
+    "mistral-window": MistralConfig(**SIZES, sliding_window=24),
     "qwen2": Qwen2Config(**SIZES, tie_word_embeddings=True),
+    "qwen2-window": Qwen2Config(
+        **SIZES,
+        use_sliding_window=True,
+        sliding_window=20,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    ),
     "qwen3": Qwen3Config(**SIZES, head_dim=16),
 }
 TEMPLATE = (

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from reference_engine import PROFILES
 from reference_engine.forward.batch import PAGE, Asked, ReadOut
-from reference_engine.forward.pages import page_bytes
+from reference_engine.forward.pages import by_groups, page_bytes
 from reference_engine.forward.pieces import Piece, batch_of
 from reference_engine.forward.torch_forward import TorchForward
 from reference_engine.model.config import ModelConfig
-from reference_engine.profile import FURTHER_PROFILES
+from reference_engine.profile import FURTHER_PROFILES, NumericsProfile
 from reference_engine.weights.safetensors import SafetensorsSource
 from reference_engine.weights.store import WeightStore
 from tests.reference_engine.tiny_models import VOCABULARY, TinyModel
@@ -29,6 +29,7 @@ class Paged:
 
     forward: TorchForward
     config: ModelConfig
+    profile: NumericsProfile
     size: int
     free: list[int]
     arena: NDArray[np.uint8]
@@ -41,9 +42,12 @@ class Paged:
         self.starts[sequence] = np.concatenate([held, np.array(more, dtype=np.int64)])
         return self.starts[sequence]
 
+    def tables(self, sequence: int, length: int) -> NDArray[np.int64]:
+        return by_groups(self.config, self.profile, self.pages(sequence, length))
+
     def run(self, parts: Sequence[tuple[int, Sequence[int], int]]) -> list[NDArray[np.float32]]:
         """Hidden states of each (sequence, ids, start), all in one pass."""
-        pieces = [Piece(ids, start, self.pages(sequence, start + len(ids))) for sequence, ids, start in parts]
+        pieces = [Piece(ids, start, self.tables(sequence, start + len(ids))) for sequence, ids, start in parts]
         hidden = self.forward.hidden(batch_of(pieces))
         return np.split(hidden, np.cumsum([len(piece.ids) for piece in pieces])[:-1])
 
@@ -66,7 +70,7 @@ def paged(
     arena = np.full(pages * size, GARBAGE, dtype=np.uint8)
     forward = TorchForward(config, store.weights(recipe), recipe, arena, row_multiple=row_multiple)
     free = (np.random.default_rng(1).permutation(pages) * size).tolist()
-    return Paged(forward, config, size, free, arena)
+    return Paged(forward, config, recipe, size, free, arena)
 
 
 def stored(model: TinyModel) -> tuple[WeightStore, ModelConfig]:

@@ -47,7 +47,7 @@ def run(tiny_llama: TinyModel) -> Paged:
 
 
 def difference(run: Paged, forward: TorchForward | Swayed) -> str | None:
-    return first_difference(forward, np.array(run.free[:PAGES_NEEDED]), VOCABULARY)
+    return first_difference(forward, np.array([run.free[:PAGES_NEEDED]]), VOCABULARY)
 
 
 def test_rows_that_move_with_their_company_are_found(run: Paged) -> None:

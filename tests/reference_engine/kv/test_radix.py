@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reference_engine.forward.batch import Page
 from reference_engine.kv.arena import Arena
 from reference_engine.kv.node import Node
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.subpool import SubPool
 
@@ -22,20 +24,25 @@ def pool() -> SubPool:
 
 @pytest.fixture
 def tree(pool: SubPool) -> RadixTree:
-    return RadixTree(pool)
+    return RadixTree(PagePools((pool,)))
 
 
-def insert(tree: RadixTree, ids: list[int]) -> list[int]:
-    """As a sequence does that finds nothing, computes all and ends: the pages that it had."""
-    pages = tree.pool.allocate(-(-len(ids) // PAGE))
-    assert pages is not None
-    tree.insert(ids, pages)
-    for page in pages:
-        tree.pool.release(page)
+def allocated(tree: RadixTree, count: int) -> list[Page]:
+    pages: list[Page] = []
+    assert tree.pools.extend(pages, count)
     return pages
 
 
-def found(tree: RadixTree, ids: list[int]) -> tuple[int, list[int]]:
+def insert(tree: RadixTree, ids: list[int]) -> list[Page]:
+    """As a sequence does that finds nothing, computes all and ends: the pages that it had."""
+    pages = allocated(tree, -(-len(ids) // PAGE))
+    tree.insert(ids, pages)
+    for page in pages:
+        tree.pools.release(page)
+    return pages
+
+
+def found(tree: RadixTree, ids: list[int]) -> tuple[int, list[Page]]:
     """Length and pages of a match, which is given back."""
     match = tree.match(ids)
     give_back(tree, match.pages, match.node)
@@ -43,10 +50,10 @@ def found(tree: RadixTree, ids: list[int]) -> tuple[int, list[int]]:
     return match.length, match.pages
 
 
-def give_back(tree: RadixTree, pages: list[int], node: Node) -> None:
+def give_back(tree: RadixTree, pages: list[Page], node: Node) -> None:
     tree.unlock(node)
     for page in pages:
-        tree.pool.release(page)
+        tree.pools.release(page)
 
 
 def spans(tree: RadixTree) -> list[tuple[int, int]]:
@@ -68,7 +75,7 @@ def test_a_prefix_of_any_length_is_found_with_the_pages_that_cover_it(tree: Radi
 
 def test_a_numpy_array_is_as_good_as_a_list_and_may_change_afterwards(tree: RadixTree, pool: SubPool) -> None:
     ids = np.full(40, A, np.int32)
-    table = pool.allocate(3) or []
+    table = allocated(tree, 3)
     tree.insert(ids[:20], table[:2])
     tree.insert(ids, table)
 
@@ -117,19 +124,19 @@ def test_a_leaf_that_is_gone_on_from_grows_and_its_last_page_gives_way(tree: Rad
 
 
 def test_a_running_sequence_may_insert_what_it_has_and_write_on(tree: RadixTree, pool: SubPool) -> None:
-    table = pool.allocate(4) or []
+    table = allocated(tree, 4)
 
     tree.insert([A] * 20, table[:2])
     tree.insert([A] * 25, table[:2])
     tree.insert([A] * 60, table)
 
     assert found(tree, [A] * 60) == (60, table)
-    assert [pool.references(page) for page in table] == [2, 2, 2, 2]
+    assert [pool.references(cell) for (cell,) in table] == [2, 2, 2, 2]
 
 
 def test_a_page_table_must_cover_the_tokens(tree: RadixTree, pool: SubPool) -> None:
     with pytest.raises(AssertionError, match="a page is missing"):
-        tree.insert([A] * 17, pool.allocate(1) or [])
+        tree.insert([A] * 17, allocated(tree, 1))
 
 
 def test_what_was_unused_for_longest_goes_first(tree: RadixTree, pool: SubPool) -> None:
@@ -209,12 +216,12 @@ def test_a_sequence_keeps_its_pages_whatever_the_tree_drops(tree: RadixTree, poo
     assert not tree.evict(pool, FRAMES)
 
     assert found(tree, [A] * 40) == (0, [])
-    assert [pool.references(page) for page in match.pages] == [1, 1, 1]
+    assert [pool.references(cell) for (cell,) in match.pages] == [1, 1, 1]
 
 
 def test_trees_beside_each_other_make_room_for_each_other(pool: SubPool) -> None:
-    one = RadixTree(pool)
-    other = RadixTree(pool, beside=one)
+    one = RadixTree(PagePools((pool,)))
+    other = RadixTree(PagePools((pool,)), beside=one)
     for tree, token in ((one, A), (other, B), (one, C)):
         insert(tree, [token] * 16)
 
@@ -243,7 +250,7 @@ def test_clearing_drops_all_that_is_not_locked(tree: RadixTree, pool: SubPool) -
 
 def test_the_check_sees_a_page_that_was_taken_from_the_tree(tree: RadixTree, pool: SubPool) -> None:
     pages = insert(tree, [A] * 40)
-    pool.release(pages[1])
+    pool.release(*pages[1])
 
     with pytest.raises(AssertionError, match="refers to a page that is freed"):
         tree.check()

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from reference_engine.errors import EngineRequestError
-from reference_engine.forward.batch import ReadOut
+from reference_engine.forward.batch import Page, ReadOut
 from reference_engine.kv.arena import Arena
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import RecordCells, Records, records_of_rows
 
@@ -21,15 +22,15 @@ A, B, C = 1, 2, 3
 @pytest.fixture
 def tree() -> RadixTree:
     arena = Arena(10 * 4096, 4096)
-    return RadixTree(arena.pool("full", 1024), RecordCells(arena, TOP_K))
+    return RadixTree(PagePools((arena.pool("full", 1024),)), RecordCells(arena, TOP_K))
 
 
 def insert(tree: RadixTree, ids: list[int]) -> None:
-    pages = tree.pool.allocate(-(-len(ids) // PAGE))
-    assert pages is not None
+    pages: list[Page] = []
+    assert tree.pools.extend(pages, -(-len(ids) // PAGE))
     tree.insert(ids, pages)
     for page in pages:
-        tree.pool.release(page)
+        tree.pools.release(page)
 
 
 def made_up(start: int, end: int, *, top_k: int = TOP_K, seed: int = 0) -> Records:
@@ -180,7 +181,7 @@ def test_what_is_looked_up_counts_as_used(tree: RadixTree) -> None:
         insert(tree, [token] * PAGE)
 
     tree.records([A] * PAGE, 0, PAGE, 0)
-    tree.evict(tree.pool, 39)
+    tree.evict(tree.pools.pools[0], 39)
 
     assert [int(node.tokens[0]) for node in tree.nodes()] == [A]
 
@@ -189,12 +190,12 @@ def test_storing_makes_room_but_not_at_the_cost_of_what_it_stores(tree: RadixTre
     insert(tree, [B] * 32 * PAGE)
     insert(tree, [A] * 8 * PAGE)
     stored = made_up(0, 8 * PAGE)
-    assert tree.pool.available() == 0
+    assert tree.pools.pools[0].available() == 0
 
     assert tree.store_records([A] * 8 * PAGE, stored)
 
     assert_same(tree.records([A] * 8 * PAGE, 0, 8 * PAGE, TOP_K), stored)
-    tree.pool.arena.check()
+    tree.pools.pools[0].arena.check()
 
 
 def test_without_room_nothing_is_stored(tree: RadixTree) -> None:
@@ -229,7 +230,7 @@ def test_rows_tell_of_their_own_position_and_of_the_next_token() -> None:
 
 
 def test_a_tree_without_records_says_so() -> None:
-    tree = RadixTree(Arena(100, 100).pool("full", 100))
+    tree = RadixTree(PagePools((Arena(100, 100).pool("full", 100),)))
 
     with pytest.raises(AssertionError, match="keeps no records"):
         tree.records([A], 0, 1, 0)

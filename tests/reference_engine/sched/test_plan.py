@@ -7,7 +7,7 @@ from reference_engine.sched.request import Request, State
 
 
 def entry(request: Request, start: int, count: int, *, samples: bool = False, drafts: int = 0) -> Entry:
-    pages = tuple(range(0, (start + count + drafts + 15) // 16 * 100, 100))
+    pages = tuple((at,) for at in range(0, (start + count + drafts + 15) // 16 * 100, 100))
     return Entry(request, start, count, request.readable_from, samples, drafts, pages)
 
 
@@ -31,7 +31,7 @@ def test_rows_of_a_request_stand_together_with_their_positions_and_page_table() 
     assert batch.ids.tolist() == [*range(28, 40), 0, 5, 6, 1, 2]
     assert batch.positions.tolist() == [*range(28, 40), 3, 0, 1, 2, 3]
     assert batch.owners.tolist() == [0] * 12 + [1] + [2] * 4
-    assert batch.tables.tolist() == [[0, 100, 200], [0, -1, -1], [0, -1, -1]]
+    assert batch.tables.tolist() == [[[0, 100, 200], [0, -1, -1], [0, -1, -1]]]
     assert batch.read.tolist() == [*range(1, 12), 12, 13, 14, 15, 16]
     assert [array.dtype.name for array in (batch.ids, batch.positions, batch.owners, batch.tables, batch.read)] == (
         ["int32", "int32", "int32", "int64", "int32"]

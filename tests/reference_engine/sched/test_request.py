@@ -26,8 +26,8 @@ def test_the_last_generated_token_is_never_run(max_tokens: int, rows: int) -> No
 
 def test_the_next_row_can_be_planned_while_drafts_are_verified() -> None:
     request = Request("a", [1, 2, 3], max_tokens=9)
-    entry = Entry(request, 0, 3, request.readable_from, samples=True, drafts=3, pages=(0,))
-    request.admitted(0, [0])
+    entry = Entry(request, 0, 3, request.readable_from, samples=True, drafts=3, pages=((0,),))
+    request.admitted(0, [(0,)])
 
     request.planned(entry)
     assert (request.next_row, request.remaining, request.broken_rules()) == (6, 1, [])
@@ -40,11 +40,11 @@ def test_the_next_row_can_be_planned_while_drafts_are_verified() -> None:
     [
         ({"computed": 4}, "computed lies within known"),
         ({"in_flight": -1}, "no debts"),
-        ({"computed": 2, "in_flight": 2, "pages": [0]}, "a token that is not there"),
+        ({"computed": 2, "in_flight": 2, "pages": [(0,)]}, "a token that is not there"),
         ({"in_flight": 3, "pages": []}, "pages cover"),
         ({"pending": 1}, "no more tokens are sampled"),
-        ({"readable_from": 0, "computed": 1, "pages": [0]}, "no row that is wanted is skipped"),
-        ({"state": State.WAITING, "pages": [0]}, "who waits has no pages"),
+        ({"readable_from": 0, "computed": 1, "pages": [(0,)]}, "no row that is wanted is skipped"),
+        ({"state": State.WAITING, "pages": [(0,)]}, "who waits has no pages"),
     ],
 )
 def test_a_broken_rule_is_named(wrong: dict[str, object], rule: str) -> None:

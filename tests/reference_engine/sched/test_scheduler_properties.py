@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.errors import EngineRequestError
-from reference_engine.forward.batch import PAGE
 from reference_engine.sched.request import Request
 from reference_engine.sched.scheduler import Limits
 from tests.reference_engine.sched.readable_memory import ArenaMemory
@@ -58,9 +57,10 @@ LIMITS = st.builds(
 )
 DRAFTERS = st.none() | st.builds(drafter, skill=st.sampled_from([0, 0.5, 0.9, 1]), seed=st.integers(0, 9))
 PAGES = st.integers(4, 14)
+WINDOWS = st.sampled_from([0, 1, 5, 16, 17, 40])
 ENGINES = st.builds(
     ToyEngine,
-    memory=st.builds(ToyMemory, PAGES) | st.builds(ArenaMemory, PAGES),
+    memory=st.builds(ToyMemory, PAGES) | st.builds(ArenaMemory, PAGES, WINDOWS),
     limits=LIMITS,
     overlap=st.booleans(),
     drafts=DRAFTERS,
@@ -92,7 +92,7 @@ def serve(engine: ToyEngine, arrivals: list[Arrival], give_way: frozenset[int] =
             try:
                 engine.add(request)
             except EngineRequestError:
-                assert request.most_rows > engine.memory.capacity * PAGE
+                assert not engine.memory.fits(request.most_rows, engine.limits.token_budget)
         if step in give_way:
             engine.scheduler.give_way()
         engine.step([request_id for request_id in leaving[step] if request_id in engine.requests])

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from reference_engine.forward.batch import PAGE
+from reference_engine.forward.batch import PAGE, Page
 from tests.reference_engine.sched.readable_memory import ArenaMemory
 
 IDS = list(range(40))
 
 
+def allocated(memory: ArenaMemory, pages: int) -> list[Page]:
+    table: list[Page] = []
+    assert memory.cover(table, pages * PAGE, range(pages * PAGE))
+    return table
+
+
 def kept() -> ArenaMemory:
     memory = ArenaMemory(4)
-    pages = memory.allocate(3)
-    assert pages is not None
+    pages = allocated(memory, 3)
     memory.keep(IDS, pages)
     memory.release(pages)
     return memory
@@ -30,9 +35,8 @@ def test_what_nobody_uses_gives_way() -> None:
     memory = kept()
     hit = memory.match(IDS[:PAGE])
 
-    fresh = memory.allocate(3)
+    fresh = allocated(memory, 3)
 
-    assert fresh is not None
     assert not set(fresh) & set(hit.pages)
     memory.check([*hit.pages, *fresh])
 
@@ -41,7 +45,7 @@ def test_nothing_gives_way_for_more_than_there_can_be() -> None:
     memory = kept()
     hit = memory.match(IDS[:PAGE])
 
-    assert memory.allocate(4) is None
+    assert not memory.cover([], 4 * PAGE, range(4 * PAGE))
 
     memory.release(hit.pages)
     assert memory.match(IDS).length == 40

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reference_engine.forward.batch import PAGE
+from reference_engine.forward.batch import PAGE, Page
 from reference_engine.sched.memory import Hit
 
 STRIDE = 4096
@@ -15,7 +15,7 @@ STRIDE = 4096
 @dataclass(frozen=True, slots=True)
 class Kept:
     ids: tuple[int, ...]
-    pages: tuple[int, ...]
+    pages: tuple[Page, ...]
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -26,10 +26,9 @@ class ToyMemory:
     """Remembers whole sequences, least recently used first. The page given back last is handed out first."""
 
     def __init__(self, pages: int) -> None:
-        self.capacity = pages
-        self.free = [page * STRIDE for page in range(pages)]
-        self.references: Counter[int] = Counter()
-        self.cells: dict[int, list[int | None]] = {page: [None] * PAGE for page in self.free}
+        self.free: list[Page] = [(page * STRIDE,) for page in range(pages)]
+        self.references: Counter[Page] = Counter()
+        self.cells: dict[Page, list[int | None]] = {page: [None] * PAGE for page in self.free}
         self.kept: list[Kept] = []
 
     def match(self, ids: Sequence[int]) -> Hit:
@@ -42,16 +41,31 @@ class ToyMemory:
         self.references.update(pages)
         return Hit(length, pages)
 
-    def allocate(self, count: int) -> list[int] | None:
+    def fits(self, rows: int, at_once: int) -> bool:
+        return rows <= len(self.cells) * PAGE
+
+    def shorten(self, hit: Hit) -> Hit:
+        self.release(hit.pages[-1:])
+        return Hit((len(hit.pages) - 1) * PAGE, hit.pages[:-1])
+
+    def cover(self, table: list[Page], tokens: int, rows: range) -> bool:
+        count = max(-(-tokens // PAGE) - len(table), 0)
         while len(self.free) < count and self.kept:
             self.release(self.kept.pop(0).pages)
         if len(self.free) < count:
-            return None
+            return False
         fresh = [self.free.pop() for _ in range(count)]
         self.references.update(fresh)
-        return fresh
+        table += fresh
+        return True
 
-    def release(self, pages: Sequence[int]) -> None:
+    def has_passed(self, table: Sequence[Page], row: int) -> bool:
+        return False
+
+    def give_up_passed(self, table: list[Page], row: int) -> None:
+        raise AssertionError("without a window nothing is passed")
+
+    def release(self, pages: Sequence[Page]) -> None:
         for page in pages:
             assert self.references[page] > 0, "a page is released more often than it was taken"
             self.references[page] -= 1
@@ -59,7 +73,7 @@ class ToyMemory:
                 self.cells[page] = [None] * PAGE
                 self.free.append(page)
 
-    def keep(self, ids: Sequence[int], pages: Sequence[int]) -> None:
+    def keep(self, ids: Sequence[int], pages: Sequence[Page]) -> None:
         assert len(pages) == -(-len(ids) // PAGE)
         longer = next((kept for kept in self.kept if common(kept.ids, ids) == len(ids)), None)
         if longer:
@@ -71,22 +85,22 @@ class ToyMemory:
         for kept in shorter:
             self.release(kept.pages)
 
-    def read(self, table: Sequence[int], position: int) -> int | None:
+    def read(self, table: Sequence[Page], position: int, row: int) -> int | None:
         return self.cells[table[position // PAGE]][position % PAGE]
 
-    def write(self, table: Sequence[int], position: int, value: int | None) -> None:
+    def write(self, table: Sequence[Page], position: int, value: int | None) -> None:
         page = table[position // PAGE]
         assert self.references[page] > 0, "a free page is written to"
         self.cells[page][position % PAGE] = value
 
-    def copy(self, copies: Iterable[tuple[int, int]]) -> None:
+    def copy(self, copies: Iterable[tuple[Page, Page]]) -> None:
         """All at once: none may rest on another."""
         pairs = [(target, list(self.cells[source])) for source, target in copies]
         for target, content in pairs:
             assert self.references[target] == 1, "a page that others use is copied over"
             self.cells[target] = content
 
-    def check(self, held: Iterable[int]) -> None:
+    def check(self, held: Iterable[Page]) -> None:
         holders = Counter(held)
         for kept in self.kept:
             holders.update(kept.pages)

@@ -45,14 +45,17 @@ def alone(prompt: Sequence[int], max_tokens: int) -> list[int]:
 def run(memory: ReadableMemory, plan: Plan, batch: Batch) -> list[int]:
     """Hidden states of the rows that are read; every earlier position of a living request must lie in its pages."""
     memory.copy(plan.copies)
-    tables = batch.tables.tolist()
+    tables = [
+        list(zip(*(group[line] for group in batch.tables.tolist()), strict=True)) for line in range(len(plan.entries))
+    ]
     for entry, table in zip(plan.entries, tables, strict=True):
         if entry.request.state is not State.FINISHED:
             expected = states(entry.request.known[: entry.start])
-            assert [memory.read(table, at) for at in range(entry.start)] == expected, f"{entry.request.id}: wrong pages"
+            held = [memory.read(table, at, entry.start) for at in range(entry.start)]
+            assert held == expected, f"{entry.request.id}: wrong pages"
     rows: list[int] = []
     for token, position, owner in zip(batch.ids.tolist(), batch.positions.tolist(), batch.owners.tolist(), strict=True):
-        before = memory.read(tables[owner], position - 1) if position else _EMPTY
+        before = memory.read(tables[owner], position - 1, position) if position else _EMPTY
         rows.append(hidden(before or 0, token))
         memory.write(tables[owner], position, rows[-1])
     return [rows[line] for line in batch.read.tolist()]
