@@ -68,6 +68,10 @@ class Path:
         """The nodes that the first `length` tokens lie in."""
         return Path([node for node in self.nodes if node.start < length or node.parent is None], length)
 
+    def last_of_page(self, number: int, page: int) -> Node:
+        """The lowest node that touches a page."""
+        return [node for node in self.nodes if node.start < (number + 1) * page][-1]
+
     def within(self, start: int, end: int) -> list[tuple[Node, int, int]]:
         """The parts [low, high) of the nodes that lie in [start, end) and in the path."""
         end = min(end, self.length)

@@ -66,13 +66,8 @@ class PagePools:
         firsts = self.first_seen(row)
         return tuple(cell if number >= first else NO_CELL for cell, first in zip(page, firsts, strict=True))
 
-    def usable(self, table: Sequence[Page], length: int) -> int:
-        """For how many tokens, up to `length`, all cells are there that the row after them looks at."""
-        while (gap := self._last_gap(table, length)) is not None:
-            length = gap * self.page
-        return length
-
-    def _last_gap(self, table: Sequence[Page], length: int) -> int | None:
+    def last_gap(self, table: Sequence[Page], length: int) -> int | None:
+        """The last page that lacks a cell which the row after `length` tokens looks at."""
         for group, first in enumerate(self.first_seen(length)):
             for number in range(-(-length // self.page) - 1, first - 1, -1):
                 if table[number][group] == NO_CELL:

@@ -13,7 +13,7 @@ from reference_engine.kv.holdings import Holdings
 from reference_engine.kv.idle import Idle
 from reference_engine.kv.integrity import check_nodes
 from reference_engine.kv.invariant import require
-from reference_engine.kv.node import Node, TokenIds, walk
+from reference_engine.kv.node import Node, Path, TokenIds, walk
 from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.records import RecordCells, Records, Rows
 from reference_engine.kv.subpool import SubPool
@@ -74,14 +74,11 @@ class RadixTree:
     def match(self, ids: Ids) -> Match:
         """The longest prefix of `ids` that one can go on from, of any length, locked for the caller; its pages have the
         cells that one then looks at."""
-        path = walk(self._root, _array(ids))
+        path = self._usable(walk(self._root, _array(ids)))
         table = path.pages(self.page)
-        length = self.pools.usable(table, path.length)
-        seen = [self.pools.seen(page, number, length) for number, page in enumerate(table)]
-        pages = self._held.take(0, length, seen)
-        end = path.up_to(length).end
-        self.lock(end)
-        return Match(length, pages, end)
+        seen = [self.pools.seen(page, number, path.length) for number, page in enumerate(table)]
+        self.lock(path.end)
+        return Match(path.length, self._held.take(0, path.length, seen), path.end)
 
     def insert(self, ids: Ids, pages: Sequence[Page]) -> Node:
         """Keeps the computed tokens `ids`, whose page table is `pages`; the node that their end lies in.
@@ -92,15 +89,15 @@ class RadixTree:
         tokens = _array(ids)
         require(len(pages) * self.page >= len(tokens), "a page is missing")
         path = walk(self._root, tokens)
-        if self.pools.windowed:
-            for each in path.nodes:
-                self._held.fill_up(each, path.length, pages)
         node = path.end
         if path.length < len(tokens):
             if path.length < node.end:
                 node = self._cut(node, path.length)
             add = self._branch if node.children or node is self._root else self._lengthen
             node = add(node, tokens, pages)
+        if self.pools.windowed:
+            for each in _upwards(node):
+                self._held.fill_up(each, len(tokens), pages)
         self._touch(node)
         return node
 
@@ -174,6 +171,13 @@ class RadixTree:
         require(own.keys() == {node for node in self.nodes() if not node.locks}, "the order of eviction is wrong")
         for node, place in own.items():
             require(all(own[child] < place for child in node.children.values()), "a parent would go before its child")
+
+    def _usable(self, path: Path) -> Path:
+        """As far as the cells are there that the row after it looks at. Of a page that the lowest node lacks, one above
+        it may have the beginning."""
+        while (gap := self.pools.last_gap(path.pages(self.page), path.length)) is not None:
+            path = path.up_to(max(gap * self.page, path.last_of_page(gap, self.page).start))
+        return path
 
     def _touch(self, node: Node) -> None:
         self.lock(node)

@@ -33,9 +33,11 @@ class TreeMemory:
         return Hit(found.length, tuple(found.pages))
 
     def shorten(self, hit: Hit) -> Hit:
-        length = self._pools.usable(hit.pages, (len(hit.pages) - 1) * PAGE)
-        self.release(hit.pages[length // PAGE :])
-        return Hit(length, hit.pages[: length // PAGE])
+        pages = hit.pages[:-1]
+        while (gap := self._pools.last_gap(pages, len(pages) * PAGE)) is not None:
+            pages = pages[:gap]
+        self.release(hit.pages[len(pages) :])
+        return Hit(len(pages) * PAGE, pages)
 
     def cover(self, table: list[Page], tokens: int, rows: range) -> bool:
         """Nothing is evicted for a request that must wait anyway."""

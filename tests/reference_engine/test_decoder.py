@@ -147,7 +147,7 @@ def test_the_layers_with_a_window_are_those_that_transformers_takes(
 def test_a_window_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     values = SIZES | {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 0} | wrong
 
-    with pytest.raises(ModelFileError, match="config.json"):
+    with pytest.raises(ModelFileError, match=r"config\.json"):
         config_from_json(Path("config.json"), values)
 
 

@@ -32,8 +32,20 @@ def step(rng: random.Random, world: World) -> None:
     start = rng.randrange(len(ids))
     end = rng.randint(start + 1, len(ids))
     action = rng.choices(
-        ("start", "compute", "publish", "finish", "abort", "store", "look up", "evict", "window", "clear"),
-        weights=(20, 30, 8, 12, 3, 20, 15, 2, 5, 0.1),
+        (
+            "start",
+            "compute",
+            "publish",
+            "give_up_passed",
+            "finish",
+            "abort",
+            "store",
+            "look up",
+            "evict",
+            "others",
+            "clear",
+        ),
+        weights=(20, 30, 8, 8, 12, 3, 20, 15, 2, 5, 0.1),
     )[0]
     if action == "start":
         if len(world.running) == 4:
@@ -44,19 +56,19 @@ def step(rng: random.Random, world: World) -> None:
     elif action == "look up":
         world.look_up(profile, ids, start, end, rng.randint(0, TOP_K))
     elif action == "evict":
-        world.evict(rng.randint(1, 20))
+        world.evict(rng.choice(world.pools.pools), rng.randint(1, 20))
     elif action == "clear":
         world.clear(profile)
-    elif action == "window":
-        if world.window and rng.random() < 0.6:
-            world.give_window(rng.randrange(len(world.window)))
+    elif action == "others":
+        if world.others and rng.random() < 0.6:
+            world.give_other(rng.randrange(len(world.others)))
         else:
-            world.take_window(rng.randint(1, 2))
+            world.take_others(rng.randint(1, 2))
     elif world.running:
         sequence = rng.choice(world.running)
         if action == "compute":
             world.compute(sequence, rng.randint(4, 16))
-        elif action in ("publish", "finish", "abort"):
+        else:
             getattr(world, action)(sequence)
 
 
@@ -70,6 +82,7 @@ def test_ten_thousand_random_steps_agree_with_the_dictionary(seed: int) -> None:
     world.drain()
 
     rare = ("hit in a page", "evicted", "out of memory", "records stored", "records refused", "records served")
+    rare += ("hit cut by the window", "given up")
     assert all(world.events[event] > 10 for event in rare), world.events
 
 
@@ -81,14 +94,18 @@ class ArenaAndTree(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(frames=2)
+        self.world = World(frames=3)
 
     @rule(profile=st.sampled_from(PROFILES), ids=ids_)
     def start(self, profile: int, ids: Prefix) -> None:
         self.world.start(profile, ids)
 
     @precondition(lambda self: self.world.running)
-    @rule(data=st.data(), count=st.integers(1, 9), then=st.sampled_from(("publish", "finish", "abort", "")))
+    @rule(
+        data=st.data(),
+        count=st.integers(1, 9),
+        then=st.sampled_from(("publish", "give_up_passed", "finish", "abort", "")),
+    )
     def go_on(self, data: st.DataObject, count: int, then: str) -> None:
         sequence = data.draw(st.sampled_from(self.world.running))
         self.world.compute(sequence, count)
@@ -101,18 +118,18 @@ class ArenaAndTree(RuleBasedStateMachine):
         self.world.store(profile, ids, start, len(ids), top_k)
         self.world.look_up(profile, ids, data.draw(st.integers(0, start)), len(ids), top_k)
 
-    @rule(pages=st.integers(1, 20))
-    def evict(self, pages: int) -> None:
-        self.world.evict(pages)
+    @rule(group=st.integers(0, 1), cells=st.integers(1, 20))
+    def evict(self, group: int, cells: int) -> None:
+        self.world.evict(self.world.pools.pools[group], cells)
 
     @rule(count=st.integers(1, 3))
-    def take_window(self, count: int) -> None:
-        self.world.take_window(count)
+    def take_others(self, count: int) -> None:
+        self.world.take_others(count)
 
-    @precondition(lambda self: self.world.window)
+    @precondition(lambda self: self.world.others)
     @rule()
-    def give_window(self) -> None:
-        self.world.give_window(0)
+    def give_other(self) -> None:
+        self.world.give_other(0)
 
     @rule(profile=st.sampled_from(PROFILES))
     def clear(self, profile: int) -> None:

@@ -12,14 +12,20 @@ from functools import lru_cache
 
 import numpy as np
 
+from reference_engine.forward.batch import NO_CELL, Page
 from reference_engine.kv.arena import Arena
 from reference_engine.kv.node import Node
+from reference_engine.kv.page_pools import PagePools
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import RecordCells, Records
+from reference_engine.kv.subpool import SubPool
 
 PAGE = 4
 TOP_K = 2
 POSITION_BYTES = 8
+WINDOW = 6
+LAYERS = 2
+"""Of the group that has the window; the other has one."""
 PROFILES = (0, 1)
 
 Prefix = tuple[int, ...]
@@ -49,13 +55,13 @@ def records_of(profile: int, ids: Prefix, start: int, end: int, top_k: int) -> R
 
 @dataclass(eq=False)
 class Running:
-    """A sequence at work: `computed` of its tokens stand in the pages of `table`; the first
-    `locked` are in the tree, under lock by `node`."""
+    """A sequence at work: `computed` of its tokens stand in the pages of `table`, in the second layer group those that
+    it still looks at; the first `locked` are in the tree, under lock by `node`."""
 
     profile: int
     ids: Prefix
     computed: int
-    table: list[int]
+    table: list[Page]
     node: Node
     locked: int
 
@@ -70,53 +76,65 @@ class Known:
 
 @dataclass
 class World:
-    frames: int = 3
+    frames: int = 6
     running: list[Running] = field(default_factory=list)
-    window: list[int] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.arena = Arena(self.frames * 320 + 7, 320)
         self.full = self.arena.pool("full", PAGE * POSITION_BYTES)
-        self.window_pool = self.arena.pool("window", 96)
+        self.windowed = self.arena.pool("window", LAYERS * PAGE * POSITION_BYTES)
+        self.other_pool = self.arena.pool("others", 96)
+        self.pools = PagePools((self.full, self.windowed), (0, WINDOW), PAGE)
         self.cells = RecordCells(self.arena, TOP_K, page=PAGE)
-        first = RadixTree(self.full, self.cells, page=PAGE)
-        self.trees = (first, RadixTree(self.full, self.cells, page=PAGE, beside=first))
+        first = RadixTree(self.pools, self.cells)
+        self.trees = (first, RadixTree(self.pools, self.cells, beside=first))
         self.cached: tuple[dict[Prefix, Known], ...] = ({(): Known()}, {(): Known()})
 
     # What a scheduler does
 
     def start(self, profile: int, ids: Prefix) -> None:
         """A sequence begins with the longest known prefix; the page in whose middle it goes on becomes its own."""
+        known = max(n for n in range(len(ids) + 1) if ids[:n] in self.cached[profile])
+        longest = max(n for n in range(known + 1) if self._window_stands(profile, ids[:n]))
         match = self.trees[profile].match(ids)
-        longest = max(n for n in range(len(ids) + 1) if ids[:n] in self.cached[profile])
         assert match.length == longest
         assert len(match.pages) == -(-longest // PAGE)
+        self.events["hit cut by the window"] += longest < known
         sequence = Running(profile, ids, match.length, match.pages, match.node, match.length)
         self.running.append(sequence)
         self.events["hit"] += match.length > 0
         if match.length % PAGE:
             self.events["hit in a page"] += 1
-            own = self._allocate(1)
-            if own is None:
+            own: list[Page] = []
+            if not self._allocate(own, 1):
                 self.abort(sequence)
                 return
-            self.full.copy(sequence.table[-1], own[0])
-            self.full.release(sequence.table[-1])
+            self.pools.copy(sequence.table[-1], own[0])
+            self.pools.release(sequence.table[-1])
             sequence.table[-1] = own[0]
 
     def compute(self, sequence: Running, count: int) -> None:
         end = min(sequence.computed + count, len(sequence.ids))
-        new = self._allocate(-(-end // PAGE) - len(sequence.table))
-        if new is None:
+        if not self._allocate(sequence.table, -(-end // PAGE) - len(sequence.table)):
             self.abort(sequence)
             return
-        sequence.table += new
         computed = np.frombuffer(content(sequence.profile, sequence.ids), np.uint8).reshape(-1, POSITION_BYTES)
         for at in range(sequence.computed, end):
-            place = sequence.table[at // PAGE] + at % PAGE * POSITION_BYTES
-            self.arena.buffer[place : place + POSITION_BYTES] = computed[at]
+            whole, window = sequence.table[at // PAGE]
+            for page in (whole, *(window + layer * PAGE * POSITION_BYTES for layer in range(LAYERS))):
+                place = page + at % PAGE * POSITION_BYTES
+                self.arena.buffer[place : place + POSITION_BYTES] = computed[at]
         sequence.computed = end
+
+    def give_up_passed(self, sequence: Running) -> None:
+        """What no token to come looks at."""
+        for number, (whole, window) in enumerate(sequence.table):
+            if window != NO_CELL and (number + 1) * PAGE <= sequence.computed - WINDOW + 1:
+                self.windowed.release(window)
+                sequence.table[number] = (whole, NO_CELL)
+                self.events["given up"] += 1
 
     def publish(self, sequence: Running) -> None:
         """What is computed so far is there for others; the sequence goes on."""
@@ -133,7 +151,7 @@ class World:
     def abort(self, sequence: Running) -> None:
         self.trees[sequence.profile].unlock(sequence.node)
         for page in sequence.table:
-            self.full.release(page)
+            self.pools.release(page)
         self.running.remove(sequence)
 
     def store(self, profile: int, ids: Prefix, start: int, end: int, top_k: int) -> None:
@@ -164,17 +182,17 @@ class World:
         np.testing.assert_array_equal(found.own_rank[known_own], true.own_rank[known_own])
         np.testing.assert_array_equal(found.own_logit[known_own], true.own_logit[known_own])
 
-    def evict(self, pages: int) -> None:
-        before = self.full.available()
-        assert self.trees[0].evict(self.full, pages) == (self.full.available() >= pages)
-        self.events["evicted"] += self.full.available() > before
+    def evict(self, pool: SubPool, cells: int) -> None:
+        before = pool.available()
+        assert self.trees[0].evict(pool, cells) == (pool.available() >= cells)
+        self.events["evicted"] += pool.available() > before
         self._forget_dropped()
 
-    def take_window(self, count: int) -> None:
-        self.window += self.window_pool.allocate(count) or []
+    def take_others(self, count: int) -> None:
+        self.others += self.other_pool.allocate(count) or []
 
-    def give_window(self, index: int) -> None:
-        self.window_pool.release(self.window.pop(index))
+    def give_other(self, index: int) -> None:
+        self.other_pool.release(self.others.pop(index))
 
     def clear(self, profile: int) -> None:
         self.trees[profile].clear()
@@ -183,12 +201,12 @@ class World:
     def drain(self) -> None:
         while self.running:
             self.abort(self.running[0])
-        while self.window:
-            self.give_window(0)
+        while self.others:
+            self.give_other(0)
         for profile in PROFILES:
             self.clear(profile)
         assert self.arena.free_frames == self.arena.frames
-        assert not any(pool.used for pool in (self.full, self.window_pool, self.cells.pool))
+        assert not any(pool.used for pool in (self.full, self.windowed, self.other_pool, self.cells.pool))
 
     # What must hold
 
@@ -199,14 +217,21 @@ class World:
             assert self._in_tree(profile) == self.cached[profile].keys()
         for sequence in self.running:
             assert self._stands(sequence.profile, sequence.ids[: sequence.computed], sequence.table, first=0)
+            seen = range(max(sequence.computed - WINDOW + 1, 0) // PAGE, len(sequence.table))
+            assert all(sequence.table[number][1] != NO_CELL for number in seen)
         self._check_references()
 
     def _check_references(self) -> None:
         nodes = [node for tree in self.trees for node in tree.nodes()]
-        pages = Counter(page for node in nodes for page in node.pages)
-        pages.update(page for sequence in self.running for page in sequence.table)
-        assert all(self.full.references(page) == holders for page, holders in pages.items())
-        assert self.full.used == len(pages)
+        pages = [
+            page
+            for holder in (*(node.pages for node in nodes), *(each.table for each in self.running))
+            for page in holder
+        ]
+        for group, pool in enumerate(self.pools.pools):
+            cells = Counter(page[group] for page in pages if page[group] != NO_CELL)
+            assert all(pool.references(cell) == holders for cell, holders in cells.items())
+            assert pool.used == len(cells)
         assert self.cells.pool.used == len({cell for node in nodes for cell in node.cells} - {-1})
 
     def _in_tree(self, profile: int) -> set[Prefix]:
@@ -220,12 +245,28 @@ class World:
             prefixes.update(path[: length + 1] for length in range(node.start, node.end))
         return prefixes
 
-    def _stands(self, profile: int, ids: Prefix, pages: list[int], *, first: int) -> bool:
+    def _stands(self, profile: int, ids: Prefix, pages: list[Page], *, first: int) -> bool:
         """Do the pages, of which the first has number `first`, hold what belongs to these tokens?"""
         size = PAGE * POSITION_BYTES
-        held = b"".join([self.arena.buffer[page : page + size].data for page in pages])
         due = content(profile, ids)[first * size :]
-        return held[: len(due)] == due and len(held) - len(due) < size
+        for number, (whole, window) in enumerate(pages):
+            part = due[number * size : (number + 1) * size]
+            layers = [] if window == NO_CELL else [window + layer * size for layer in range(LAYERS)]
+            if any(self.arena.buffer[cell : cell + len(part)].tobytes() != part for cell in (whole, *layers)):
+                return False
+        return len(pages) == -(-len(due) // size)
+
+    def _window_stands(self, profile: int, ids: Prefix) -> bool:
+        """Whether the tree has, in the layers with a window, what the token after these looks at. What a page has is
+        said by the lowest node on the way that touches it."""
+        has: dict[int, bool] = {}
+        path: dict[Node, Prefix] = {}
+        for node in self.trees[profile].nodes():
+            above = path.get(node.above, ())
+            path[node] = above + tuple(node.tokens.tolist())
+            if above == ids[: node.start] and node.start < len(ids) and ids[node.start] == path[node][node.start]:
+                has |= {number: page[1] != NO_CELL for number, page in enumerate(node.pages, node.start // PAGE)}
+        return all(has[at // PAGE] for at in range(max(len(ids) - WINDOW + 1, 0), len(ids)))
 
     def _is_known(self, profile: int, prefix: Prefix, top_k: int, *, own: bool) -> bool:
         known = self.cached[profile].get(prefix)
@@ -235,13 +276,17 @@ class World:
         ids = sequence.ids[: sequence.computed]
         for length in range(len(ids) + 1):
             self.cached[sequence.profile].setdefault(ids[:length], Known())
-        return self.trees[sequence.profile].insert(ids, sequence.table)
+        node = self.trees[sequence.profile].insert(ids, sequence.table)
+        assert node.end > len(ids) or self._window_stands(sequence.profile, ids)
+        return node
 
-    def _allocate(self, count: int) -> list[int] | None:
-        self.evict(count)
-        pages = self.full.allocate(count)
-        self.events["out of memory"] += pages is None
-        return pages
+    def _allocate(self, table: list[Page], count: int) -> bool:
+        room = self.trees[0].make_room([count, count])
+        self._forget_dropped()
+        assert room or all(node.locks for tree in self.trees for node in tree.nodes())
+        assert self.pools.extend(table, count) == room
+        self.events["out of memory"] += not room
+        return room
 
     def _forget_dropped(self) -> None:
         """What was dropped must have been there, must not be in use, and leaves nothing that went on from it."""
