@@ -49,6 +49,12 @@ def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
 
 
 @pytest.fixture(scope="session")
+def tiny_windowed(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
+    """Two of its three layers look back at 20 tokens."""
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"), "qwen2-window")
+
+
+@pytest.fixture(scope="session")
 def tiny_engine(tiny_llama: TinyModel) -> Iterator[Engine]:
     loaded = load_engine(tiny_llama.folder)
     yield loaded

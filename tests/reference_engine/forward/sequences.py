@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference_engine import PROFILES
-from reference_engine.forward.batch import PAGE, Asked, ReadOut
-from reference_engine.forward.pages import by_groups, page_bytes
+from reference_engine.forward.batch import NO_CELL, PAGE, Asked, ReadOut
+from reference_engine.forward.pages import by_groups, layer_bytes, page_bytes
 from reference_engine.forward.pieces import Piece, batch_of
 from reference_engine.forward.torch_forward import TorchForward
 from reference_engine.model.config import ModelConfig
+from reference_engine.model.groups import layer_groups
 from reference_engine.profile import FURTHER_PROFILES, NumericsProfile
 from reference_engine.weights.safetensors import SafetensorsSource
 from reference_engine.weights.store import WeightStore
@@ -42,12 +43,20 @@ class Paged:
         self.starts[sequence] = np.concatenate([held, np.array(more, dtype=np.int64)])
         return self.starts[sequence]
 
-    def tables(self, sequence: int, length: int) -> NDArray[np.int64]:
-        return by_groups(self.config, self.profile, self.pages(sequence, length))
+    def tables(self, sequence: int, start: int, end: int) -> NDArray[np.int64]:
+        """Of each layer group. What rows from `start` on do not look at is not there, and full of garbage."""
+        tables = by_groups(self.config, self.profile, self.pages(sequence, end))
+        for table, group in zip(tables, layer_groups(self.config), strict=True):
+            passed = max(start - group.window + 1, 0) // PAGE if group.window else 0
+            for cell in table[:passed]:
+                size = len(group.layers) * layer_bytes(self.config, self.profile)
+                self.arena[cell : cell + size] = GARBAGE
+            table[:passed] = NO_CELL
+        return tables
 
     def run(self, parts: Sequence[tuple[int, Sequence[int], int]]) -> list[NDArray[np.float32]]:
         """Hidden states of each (sequence, ids, start), all in one pass."""
-        pieces = [Piece(ids, start, self.tables(sequence, start + len(ids))) for sequence, ids, start in parts]
+        pieces = [Piece(ids, start, self.tables(sequence, start, start + len(ids))) for sequence, ids, start in parts]
         hidden = self.forward.hidden(batch_of(pieces))
         return np.split(hidden, np.cumsum([len(piece.ids) for piece in pieces])[:-1])
 

@@ -38,12 +38,20 @@ def schedules(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     return passes
 
 
-@pytest.fixture(scope="module", params=["fp32", "bf16", "w8a8", "w4-g64", "fp32-kv-fp8", "fp32-kv-int8", "fp64"])
-def exact(request: pytest.FixtureRequest, tiny_llama: TinyModel) -> tuple[TinyModel, str, int]:
-    """A profile with the padding that makes products exact on this machine."""
+PROFILES = ("fp32", "bf16", "w8a8", "w4-g64", "fp32-kv-fp8", "fp32-kv-int8", "fp64")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*[("tiny_llama", each) for each in PROFILES], ("tiny_windowed", "fp32")],
+    ids=[*PROFILES, "window"],
+)
+def exact(request: pytest.FixtureRequest) -> tuple[TinyModel, str, int]:
+    """A model and a profile with the padding that makes products exact on this machine."""
+    name, profile = request.param
     for row_multiple in ROW_MULTIPLES:
         if all(rows_are_steady(*shape, row_multiple) for shape in PRODUCTS):
-            return tiny_llama, request.param, row_multiple
+            return request.getfixturevalue(name), profile, row_multiple
     pytest.skip("matrix products of this machine depend on the number of rows, however they are padded")
 
 

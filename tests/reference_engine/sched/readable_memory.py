@@ -23,6 +23,10 @@ class ReadableMemory(Memory, Protocol):
         """What the row sees there."""
         ...
 
+    def seen(self, table: Sequence[Page], row: int) -> list[Page]:
+        """What rows from `row` on look at."""
+        ...
+
     def write(self, table: Sequence[Page], position: int, value: int | None) -> None: ...
 
     def copy(self, copies: Iterable[tuple[Page, Page]]) -> None: ...
@@ -51,6 +55,9 @@ class ArenaMemory(TreeMemory):
         assert all(cell != NO_CELL or number < first for cell, first in zip(cells, firsts, strict=True))
         states = {int(self.states[cell // 8 + place]) for cell in cells if cell != NO_CELL}
         return states.pop() if len(states) == 1 else None
+
+    def seen(self, table: Sequence[Page], row: int) -> list[Page]:
+        return [self.tree.pools.seen(page, number, row) for number, page in enumerate(table)]
 
     def write(self, table: Sequence[Page], position: int, value: int | None) -> None:
         for pool, cell in zip(self.tree.pools.pools, table[position // PAGE], strict=True):

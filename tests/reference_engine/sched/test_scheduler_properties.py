@@ -112,10 +112,13 @@ def test_every_request_gets_what_it_gets_alone(
     serve(engine, arrivals, give_way)
 
 
+@pytest.mark.parametrize("window", [0, 20])
 @pytest.mark.parametrize(
     ("overlap", "skill"), [(True, None), (False, 0.7), (True, 0.7)], ids=["overlap", "drafts", "both"]
 )
-def test_a_long_crowded_run_gives_every_request_what_it_gets_alone(overlap: bool, skill: float | None) -> None:
+def test_a_long_crowded_run_gives_every_request_what_it_gets_alone(
+    overlap: bool, skill: float | None, window: int
+) -> None:
     rng = random.Random(7)
     arrivals = [
         Arrival(
@@ -132,7 +135,7 @@ def test_a_long_crowded_run_gives_every_request_what_it_gets_alone(overlap: bool
         for _ in range(100)
     ]
     engine = ToyEngine(
-        memory=ArenaMemory(10),
+        memory=ArenaMemory(14 if window else 10, window),
         limits=Limits(token_budget=24, max_running=12, max_drafted=4),
         overlap=overlap,
         drafts=None if skill is None else drafter(skill, seed=1),

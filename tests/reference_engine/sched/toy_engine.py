@@ -100,6 +100,9 @@ class ToyEngine:
         assert [rule for request in self.requests.values() for rule in request.broken_rules()] == []
         held = [page for request in self.requests.values() for page in request.pages]
         self.memory.check([*held, *[page for plan in self.in_flight for page in plan.borrowed]])
+        for entry in [entry for plan in self.in_flight for entry in plan.entries]:
+            still = entry.request.pages[: len(entry.pages)]
+            assert self.memory.seen(still, entry.start) == self.memory.seen(entry.pages, entry.start), "taken in flight"
 
     def check_answers(self) -> None:
         """Every request got what it gets alone: each row that it wants once, none that it does not want."""

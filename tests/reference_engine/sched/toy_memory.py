@@ -88,6 +88,9 @@ class ToyMemory:
     def read(self, table: Sequence[Page], position: int, row: int) -> int | None:
         return self.cells[table[position // PAGE]][position % PAGE]
 
+    def seen(self, table: Sequence[Page], row: int) -> list[Page]:
+        return list(table)
+
     def write(self, table: Sequence[Page], position: int, value: int | None) -> None:
         page = table[position // PAGE]
         assert self.references[page] > 0, "a free page is written to"
