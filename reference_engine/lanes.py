@@ -119,12 +119,11 @@ class Lanes:
 
     def _new_lane(self, profile: NumericsProfile, loaded: Loaded) -> Lane:
         pools = self._page_pools(self._choice.page_bytes(profile))
-        vocabulary = self._config.vocab_size
         tree = RadixTree(pools, self._records, beside=self._first_tree)
         self._first_tree = self._first_tree or tree
         # What is only kept must not keep a profile from its test.
-        tree.make_room([PAGES_NEEDED] * len(self._windows))
-        exactness, remark = tested(loaded.forward, profile, pools, vocabulary, self.loop.as_pass)
+        tree.make_room([PAGES_NEEDED] * len(pools.pools))
+        exactness, remark = tested(loaded.forward, profile, pools, self._config.vocab_size, self.loop.as_pass)
         memory = TreeMemory(tree)
         options = self._options
         drafter = drafter_of(options, loaded.forward, self._config.n_layers)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -45,6 +45,7 @@ class Loop:
 
     def __init__(self) -> None:
         self._lanes: deque[Lane] = deque()
+        self._by_age: list[Lane] = []
         self._messages: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -81,10 +82,12 @@ class Loop:
     def add(self, lane: Lane) -> None:
         """To be called on the loop's own thread, from `call`."""
         self._lanes.append(lane)
+        self._by_age.append(lane)
 
     def remove(self, lane: Lane) -> None:
         """Likewise. Fails what the lane still has to do."""
         self._lanes.remove(lane)
+        self._by_age.remove(lane)
         lane.close(_closed())
 
     def submit(self, lane: Lane, job: Job) -> None:
@@ -155,14 +158,21 @@ class Loop:
         return None
 
     def _rest(self) -> None:
-        """Until a message comes, where nothing is left to do. Where lanes are in each other's way, one gives way."""
+        """Until a message comes, where nothing is left to do. Of lanes in each other's way all but one give way."""
         waiting = [lane for lane in self._lanes if not lane.idle]
         if waiting and not self._messages:
-            if not any(lane.give_way() for lane in waiting):
-                raise AssertionError("requests wait and none can run")
+            self._let_first(min(waiting, key=self._by_age.index), waiting)
             return
         with self._changed:
             self._changed.wait_for(lambda: self._messages or self._closed)
+
+    def _let_first(self, first: Lane, waiting: Sequence[Lane]) -> None:
+        """All others give way to the oldest lane, which has the next turn: so one lane at least comes to its end."""
+        others = [lane for lane in waiting if lane is not first]
+        if not _gave_way(others) and not _gave_way([first]):
+            raise AssertionError("requests wait and none can run")
+        self._lanes.remove(first)
+        self._lanes.appendleft(first)
 
     def _launch(self, planned: Planned) -> _Flight:
         planned = planned.lane.settled(planned)
@@ -186,6 +196,11 @@ class Loop:
         self.passes += 1
         self.rows += step.rows
         lane.land(plan, passed)
+
+
+def _gave_way(lanes: Sequence[Lane]) -> int:
+    """How many requests of these lanes ran and do no longer."""
+    return sum(1 for lane in lanes for _ in iter(lane.give_way, False))
 
 
 def _closed() -> EngineError:

@@ -34,7 +34,7 @@ def _extend(forward: Forward, pairs: Sequence[tuple[Drafting, list[int]]]) -> No
     """One more token for each."""
     ends = [len(each.request.known) + len(tokens) for each, tokens in pairs]
     pieces = [
-        Piece([tokens[-1] if tokens else each.request.known[-1]], end - 1, np.array(each.pages, dtype=np.int64))
+        Piece([tokens[-1] if tokens else each.request.known[-1]], end - 1, np.array(each.pages, dtype=np.int64).T)
         for (each, tokens), end in zip(pairs, ends, strict=True)
     ]
     logits = forward.logits(forward.hidden(batch_of(pieces)))

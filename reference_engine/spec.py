@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from reference_engine.forward.batch import Page
 from reference_engine.sample import Draw
 from reference_engine.sched.request import Request
 
@@ -20,7 +21,7 @@ class Drafting:
 
     request: Request
     most: int
-    pages: Sequence[int]
+    pages: Sequence[Page]
     draw: Callable[[int], Draw]
 
 

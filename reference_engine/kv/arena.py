@@ -49,6 +49,11 @@ class Arena:
     def free_frames(self) -> int:
         return len(self._free)
 
+    @property
+    def used(self) -> int:
+        """Cells that somebody holds, in all sub-pools."""
+        return sum(pool.used for pool in self._pools.values())
+
     def take_frame(self, pool: SubPool) -> int:
         """The lowest free frame. What another sub-pool left in it is wiped: as numbers its bytes may be NaN, which
         even a weight of zero does not hide."""

@@ -48,7 +48,7 @@ class Holdings:
             node.pages[place] = tuple(map(max, own, new))
 
     def drop_passed(self, node: Node) -> bool:
-        """Lets go of the first cells that who goes on at the end of the node does not look at; whether there were any."""
+        """Lets go of the first cells that nobody who goes on at the node's end looks at; whether there were any."""
         for place, number in enumerate(range(node.first_page(self.page), node.end // self.page)):
             whole = node.pages[place]
             node.pages[place] = self.pages.seen(whole, number, node.end)

@@ -42,6 +42,10 @@ class Memory(Protocol):
         where there is no room. May let go of what the tree alone holds."""
         ...
 
+    def others_hold(self) -> bool:
+        """Once `cover` was refused: whether cells are held by others than the sequences of this memory."""
+        ...
+
     def has_passed(self, table: Sequence[Page], row: int) -> bool:
         """Whether the table has cells that rows from `row` on do not look at."""
         ...

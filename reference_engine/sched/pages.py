@@ -47,6 +47,10 @@ class Pages:
         end = request.next_row + rows
         return self._memory.cover(request.pages, end, range(request.next_row, end))
 
+    def others_hold(self) -> bool:
+        """Once `grow` was refused: whether others than the requests here hold pages."""
+        return self._memory.others_hold()
+
     def keep(self, request: Request) -> None:
         """Tells the prefix tree what is computed."""
         if request.computed:

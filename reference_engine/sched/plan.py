@@ -162,5 +162,6 @@ def _tables(entries: Sequence[Entry]) -> np.ndarray[tuple[int, ...], np.dtype[np
     groups, width = len(entries[0].pages[0]), max(len(entry.pages) for entry in entries)
     tables = np.full((groups, len(entries), width), NO_CELL, dtype=np.int64)
     for line, entry in enumerate(entries):
-        tables[:, line, : len(entry.pages)] = np.array(entry.pages).T
+        for group, cells in enumerate(zip(*entry.pages, strict=True)):
+            tables[group, line, : len(cells)] = cells
     return tables

@@ -100,9 +100,10 @@ class Scheduler:
         if request.id in self._requests:
             raise ValueError(f"There is a request {request.id} already.")
         if not self._pages.fits(request, self._limits.token_budget):
+            needed = pages_for(request.most_rows)
             raise EngineRequestError(
-                f"{request.prompt_length} tokens and {request.max_tokens} to generate need {pages_for(request.most_rows)} "
-                f"pages of {PAGE} tokens: more than the memory for keys and values holds.",
+                f"{request.prompt_length} tokens and {request.max_tokens} to generate need {needed} pages of {PAGE} "
+                "tokens: more than the memory for keys and values holds.",
                 remedy="Ask for fewer tokens, or start the engine with more --kv-bytes.",
             )
         request.arrival = self._arrivals
@@ -191,13 +192,16 @@ class Scheduler:
         again, without the pages that it has."""
         while not self._pages.grow(request, rows):
             last = self._running[-1]
-            if self._pages.leaving or (last is request and (self._uncommitted or len(self._running) > 1)):
+            if self._pages.leaving or (last is request and not self._lacks_alone(request)):
                 return False
             step.take_back(last)
             self._preempt(last)
             if last is request:
                 return False
         return True
+
+    def _lacks_alone(self, request: Request) -> bool:
+        return self._running == [request] and not self._uncommitted and not self._pages.others_hold()
 
     def _preempt(self, request: Request) -> None:
         self._preemptions += 1

@@ -42,21 +42,24 @@ class TreeMemory:
     def cover(self, table: list[Page], tokens: int, rows: range) -> bool:
         """Nothing is evicted for a request that must wait anyway."""
         coming = range(len(table), pages_for(tokens))
-        whole = [*table, *[self._pools.nothing] * len(coming)]
         due = range(rows.start // PAGE, pages_for(rows.stop))
         lacking = [
-            [number for number in (due if window else coming) if whole[number][group] == NO_CELL]
+            [number for number in (due if window else coming) if number in coming or table[number][group] == NO_CELL]
             for group, window in enumerate(self._pools.windows)
         ]
-        held = [len(cells) + len(numbers) for cells, numbers in zip(self._held, lacking, strict=True)]
-        if not self._in_frames(held) or not self._tree.make_room([len(numbers) for numbers in lacking]):
-            return False
-        table += whole[len(table) :]
+        if any(lacking):
+            held = [len(cells) + len(numbers) for cells, numbers in zip(self._held, lacking, strict=True)]
+            if not self._in_frames(held) or not self._tree.make_room([len(numbers) for numbers in lacking]):
+                return False
+        table += [self._pools.nothing] * len(coming)
         for group, numbers in enumerate(lacking):
             for number, cell in zip(numbers, self._pools.pools[group].allocate(len(numbers)) or (), strict=True):
                 table[number] = _with_cell(table[number], group, cell)
                 self._held[group][cell] += 1
         return True
+
+    def others_hold(self) -> bool:
+        return self._pools.pools[0].arena.used > sum(map(len, self._held))
 
     def has_passed(self, table: Sequence[Page], row: int) -> bool:
         firsts = enumerate(self._pools.first_seen(row))

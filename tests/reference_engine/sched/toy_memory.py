@@ -59,6 +59,9 @@ class ToyMemory:
         table += fresh
         return True
 
+    def others_hold(self) -> bool:
+        return False
+
     def has_passed(self, table: Sequence[Page], row: int) -> bool:
         return False
 
