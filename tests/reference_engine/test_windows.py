@@ -31,7 +31,7 @@ def roomy(windowed: tuple[str, TinyModel]) -> Iterator[Engine]:
     engine.close()
 
 
-@pytest.fixture(scope="module", params=["none", "ngram"])
+@pytest.fixture(scope="module", params=["none", "ngram", "model"])
 def cramped(windowed: tuple[str, TinyModel], request: pytest.FixtureRequest) -> Iterator[Engine]:
     kind, model = windowed
     engine = opened(
