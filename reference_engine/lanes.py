@@ -47,7 +47,7 @@ class Lanes:
     def __init__(self, source: WeightSource, options: EngineOptions) -> None:
         self._config = source.config
         self._options = options
-        self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads)
+        self._choice = Choice(source, kept=options.kept_profiles, threads=options.threads, exact=options.exact)
         profiles = (PROFILES | FURTHER_PROFILES).values()
         sizes = [self._choice.page_bytes(profile) for profile in profiles]
         largest = max(max(each) for each in sizes)

@@ -12,7 +12,8 @@ Draft = Literal["none", "ngram", "model"]
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """None of it changes a number.
+    """None of it changes a number, but for `exact`: without it the engine computes in whatever way is quickest, its
+    numbers hang on what runs beside them, and it says so. That is for measuring what exactness costs.
 
     `kept_profiles` altered copies of the weights stay in memory besides the stored ones. `kv_bytes` is the memory for
     keys, values and cached log-probabilities, None for what one whole context needs and half a gigabyte at least.
@@ -29,3 +30,4 @@ class EngineOptions:
     most_drafted: int = 8
     draft_layers: int | None = None
     threads: int | None = None
+    exact: bool = True

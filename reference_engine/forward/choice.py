@@ -1,4 +1,4 @@
-"""Which forward pass serves a profile here: the kernels where they run, stock torch everywhere."""
+"""Which forward pass serves a profile here: the kernels where they run, stock torch everywhere, or what is quickest."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference_engine.forward.batch import Forward, Page
+from reference_engine.forward.inexact_forward import InexactForward, Way
 from reference_engine.forward.native_forward import NativeForward, native_layer_bytes, native_runs
 from reference_engine.forward.pages import layer_bytes
+from reference_engine.forward.plain_pass import PlainPass
 from reference_engine.forward.self_test import PAGES_NEEDED, first_difference
 from reference_engine.forward.torch_forward import TorchForward
 from reference_engine.interface import Exactness
 from reference_engine.kv.page_pools import PagePools
 from reference_engine.model.groups import layer_groups
+from reference_engine.model.tensors import ModelWeights
 from reference_engine.native.build import KernelsUnavailableError
 from reference_engine.native.library import Kernels, fastest
 from reference_engine.native.weights import native_weights
@@ -38,9 +41,10 @@ class Loaded:
 class Choice:
     """Not safe for several threads at once."""
 
-    def __init__(self, source: WeightSource, *, kept: int, threads: int | None) -> None:
+    def __init__(self, source: WeightSource, *, kept: int, threads: int | None, exact: bool = True) -> None:
         self._source = source
         self._kept = kept
+        self._exact = exact
         self._store: WeightStore | None = None
         self._kernels = _kernels(threads)
 
@@ -49,9 +53,9 @@ class Choice:
 
     def arithmetic(self, profile: NumericsProfile) -> str:
         """What decides the order of operations, for the fingerprint."""
-        if self._kernels is not None and self.runs_natively(profile):
-            return self._kernels.path.stem
-        return "torch-pages-1"
+        native = self._kernels is not None and self.runs_natively(profile)
+        name = self._kernels.path.stem if self._kernels is not None and native else "torch-pages-1"
+        return name if self._exact else f"{name}-inexact"
 
     def page_bytes(self, profile: NumericsProfile) -> tuple[int, ...]:
         """The size of a page in each layer group."""
@@ -60,13 +64,34 @@ class Choice:
         return tuple(len(group.layers) * layer for group in layer_groups(config))
 
     def load(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:
+        return self._exact_pass(profile, arena) if self._exact else self._inexact_pass(profile, arena)
+
+    def _exact_pass(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:
         if self._kernels is not None and self.runs_natively(profile):
             weights = native_weights(self._source, profile)
             return Loaded(NativeForward(self._kernels, weights, arena), weights.nbytes)
+        held = self.tensors(profile)
+        return Loaded(TorchForward(self._source.config, held, profile, arena), held.nbytes)
+
+    def _inexact_pass(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:
+        """Of the kernels and stock torch what is quicker; torch without any padding where there are no kernels. Under
+        bf16 torch's own products are slower than the kernels' everywhere."""
+        config, size = self._source.config, sum(self.page_bytes(profile))
+        if self._kernels is not None and self.runs_natively(profile):
+            kernels, weights = self._kernels, native_weights(self._source, profile)
+            ways: list[Way] = [lambda batch, arena: kernels.hidden(weights.model, batch, arena)]
+            if profile.activations != "bf16" and not any(config.windows):
+                ways.append(PlainPass(config, self.tensors(profile), profile).hidden)
+            return Loaded(InexactForward(NativeForward(kernels, weights, arena), ways, size, arena), weights.nbytes)
+        held = self.tensors(profile)
+        forward = TorchForward(config, held, profile, arena, row_multiple=1)
+        return Loaded(InexactForward(forward, [lambda batch, _: forward.hidden(batch)], size, arena), held.nbytes)
+
+    def tensors(self, profile: NumericsProfile) -> ModelWeights:
+        """The weights of a profile for torch; they stay in memory beside those of the kernels."""
         if self._store is None:
             self._store = WeightStore(self._source, kept=self._kept)
-        held = self._store.weights(profile)
-        return Loaded(TorchForward(self._source.config, held, profile, arena), held.nbytes)
+        return self._store.weights(profile)
 
     def close(self) -> None:
         if self._kernels is not None:
@@ -81,6 +106,9 @@ def tested(
     alone: Callable[[Callable[[], str | None]], str | None],
 ) -> tuple[Exactness, str | None]:
     """What the numbers are on this machine, and what speaks against `bitwise`; `alone` runs forward passes."""
+    if isinstance(forward, InexactForward):
+        alone(forward.settle)
+        return "approx", "The engine was asked to compute without care for equal bits."
     if profile.oracle:
         return "oracle", None
     pages: list[Page] = []
