@@ -6,6 +6,7 @@ Importing this package is cheap: tensors, and the libraries behind them, are loa
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,9 @@ from reference_engine.options import EngineOptions
 from reference_engine.profile import PROFILES, NumericsProfile
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from reference_engine.engine import Engine
 
 __all__ = [
@@ -58,6 +62,7 @@ __all__ = [
     "Tool",
     "load_engine",
     "load_tokenizer",
+    "noise_cloud",
 ]
 
 # Threads that spin while they wait make every operation many times slower as soon as another process wants the same
@@ -92,3 +97,23 @@ def load_tokenizer(path: str | Path, *, today: datetime | None = None) -> Tokeni
     from reference_engine.vocabulary import read_tokenizer
 
     return read_tokenizer(Path(path), today or PINNED_DATE)
+
+
+def noise_cloud(
+    engine: Engine,
+    ids: Sequence[int],
+    tokens: Sequence[Sequence[int]],
+    *,
+    profile: str = "fp32",
+    draws: int = 16,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """How far lawful deployments of a profile are from `engine`, [draws, len(ids), n] in nats.
+
+    Each draw computes the log-probabilities of `tokens[i]` after position i again, with reduction orders, splits and
+    fusions that the profile leaves open drawn at random. `tokens` [len(ids)][n]; -1 is none, its deviation nan. The
+    same numbers for the same seed. Raises EngineRequestError.
+    """
+    from reference_engine import noise
+
+    return noise.noise_cloud(engine, ids, tokens, profile=profile, draws=draws, seed=seed)

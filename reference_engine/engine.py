@@ -36,6 +36,8 @@ from reference_engine.lane import Lane
 from reference_engine.lanes import Lanes
 from reference_engine.loop import Step
 from reference_engine.masks import Masks
+from reference_engine.model.config import ModelConfig
+from reference_engine.model.tensors import ModelWeights
 from reference_engine.options import EngineOptions
 from reference_engine.profile import profile_named
 from reference_engine.sched.request import Request
@@ -192,6 +194,10 @@ class Engine:
         """Builds the weights of `profile` now rather than with the first request."""
         with self._lanes.using(profile):
             pass
+
+    def tensors(self, profile: str) -> tuple[ModelConfig, ModelWeights]:
+        """The weights of a profile as tensors, for whoever computes with them beside the engine."""
+        return self._config, self._lanes.tensors(profile_named(profile))
 
     def lanes(self) -> list[Lane]:
         """One for each profile in memory."""

@@ -20,6 +20,7 @@ from reference_engine.kv.subpool import SubPool
 from reference_engine.lane import Lane
 from reference_engine.loop import Loop
 from reference_engine.model.groups import layer_groups
+from reference_engine.model.tensors import ModelWeights
 from reference_engine.options import EngineOptions
 from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
 from reference_engine.runner import Runner
@@ -75,6 +76,9 @@ class Lanes:
     @property
     def kv_bytes_used(self) -> int:
         return self.kv_bytes - self._arena.free_frames * self._arena.frame_bytes
+    def tensors(self, profile: NumericsProfile) -> ModelWeights:
+        with self._lock:
+            return self._choice.tensors(profile)
 
     def open(self) -> list[Lane]:
         with self._lock:

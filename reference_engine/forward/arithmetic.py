@@ -66,7 +66,11 @@ class Arithmetic:
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         return self.round(x.add_(residual))
 
-    def mix(self, mixing: ops.RunningSoftmax, scores: Tensor, values: Tensor) -> None:
+    def mixing(self, q: Tensor) -> ops.RunningSoftmax | ops.SplitSoftmax:
+        splits = self.order.key_splits
+        return ops.RunningSoftmax(q) if splits == 1 else ops.SplitSoftmax(q, splits)
+
+    def mix(self, mixing: ops.RunningSoftmax | ops.SplitSoftmax, scores: Tensor, values: Tensor) -> None:
         mixing.add(scores, values, self._format if self.order.rounds_attention_weights else "fp32")
 
     def _whole(self, x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor:

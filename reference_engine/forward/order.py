@@ -14,14 +14,15 @@ class Order:
     row_tile: rows of a matrix product computed at a time (None: all). splits: parts of a linear layer's inputs whose
     products are summed apart and then added. shards: the same over devices, for the layers whose inputs are spread over
     them: each part is rounded to the activations' format before it is added. key_block: keys that attention takes in at
-    a time. The rest says where values between two operations are rounded to the activations' format: a fused kernel
-    rounds its result only.
+    a time. key_splits: parts of the keys whose sums attention joins at the end. The rest says where values between two
+    operations are rounded to the activations' format: a fused kernel rounds its result only.
     """
 
     row_tile: int | None = None
     splits: int = 1
     shards: int = 1
     key_block: int = KEY_BLOCK
+    key_splits: int = 1
     rounds_before_bias: bool = False
     rounds_before_norm_weight: bool = False
     rounds_rotation_products: bool = False

@@ -21,7 +21,7 @@ from reference_engine.forward.arithmetic import Arithmetic
 from reference_engine.forward.batch import PAGE, Batch
 from reference_engine.forward.pages import Record, Runs
 from reference_engine.model.config import ModelConfig
-from reference_engine.ops.cpu import RunningSoftmax, padded_rows
+from reference_engine.ops.cpu import RunningSoftmax, SplitSoftmax, padded_rows
 
 _TILE = 64
 
@@ -147,12 +147,14 @@ class PagedAttention:
         seen = group.seen.unsqueeze(2).expand(tiles, width, heads // kv_heads).reshape(tiles, used)
         missing = padded_rows(used, self._row_multiple) - used
         grouped, seen = functional.pad(grouped, (0, 0, 0, missing)), functional.pad(seen, (0, missing))
-        mixing = RunningSoftmax(grouped)
+        mixing = self._arithmetic.mixing(grouped)
         self._go_through(layer, group, grouped * head_dim**-0.5, seen.repeat_interleave(kv_heads, dim=0), mixing)
         mixed = mixing.result()[:, :used].view(tiles, kv_heads, width, -1, head_dim)
         return mixed.permute(0, 2, 1, 3, 4).reshape(q.shape)
 
-    def _go_through(self, layer: int, group: TileGroup, q: Tensor, seen: Tensor, mixing: RunningSoftmax) -> None:
+    def _go_through(
+        self, layer: int, group: TileGroup, q: Tensor, seen: Tensor, mixing: RunningSoftmax | SplitSoftmax
+    ) -> None:
         """q [tiles · kv_heads, m, head_dim]; seen [tiles · kv_heads, m], the last position each query may look at."""
         key_block = self._arithmetic.order.key_block
         offsets = torch.arange(key_block)

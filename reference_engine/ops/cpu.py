@@ -71,5 +71,34 @@ class RunningSoftmax:
         mixed.mul_(shrink).add_(torch.bmm(rounded(weights, weights_in), values))
         largest.copy_(grown)
 
+    def join(self, other: RunningSoftmax) -> None:
+        """Takes in what another one has of the same queries; some key of either is shown to each."""
+        grown = torch.maximum(self._largest, other._largest)
+        for one in (self, other):
+            shrink = (one._largest - grown).exp_()
+            one._total.mul_(shrink)
+            one._mixed.mul_(shrink)
+        self._total.add_(other._total)
+        self._mixed.add_(other._mixed)
+        self._largest.copy_(grown)
+
     def result(self) -> Tensor:
         return self._mixed.div_(self._total)
+
+
+class SplitSoftmax:
+    """The same with every `splits`-th block summed apart; the sums are joined at the end, as flash decoding does."""
+
+    def __init__(self, q: Tensor, splits: int) -> None:
+        self._parts = [RunningSoftmax(q) for _ in range(splits)]
+        self._blocks = 0
+
+    def add(self, scores: Tensor, values: Tensor, weights_in: ActivationFormat = "fp32") -> None:
+        self._parts[self._blocks % len(self._parts)].add(scores, values, weights_in)
+        self._blocks += 1
+
+    def result(self) -> Tensor:
+        first, *others = self._parts
+        for other in others:
+            first.join(other)
+        return first.result()
