@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check bench bench-peers soak openapi lock
+.PHONY: help setup demo test check bench bench-engine bench-peers soak openapi lock
 
 PYTHON ?= python3
 VENV := .venv
@@ -43,11 +43,14 @@ check: setup ## lint, formatting, types, import rules, secret scan
 	@git ls-files --cached --others --exclude-standard -z \
 	  | xargs -0 $(RUN) -m detect_secrets.pre_commit_hook --baseline .secrets.baseline
 
-bench: setup ## measure what docs/benchmarks.md reports, against the rivals too where they are installed
+bench: setup ## measure what docs/benchmarks.md reports but the engine's longer tables, against the rivals where they are there
 	$(RUN) -m benchmarks.detection
 	@if [ -x $(PEERS)/bin/python ]; then $(RUN) -m benchmarks.foreign_endpoint; \
 	  else echo 'benchmarks.foreign_endpoint left out: it needs what make bench-peers installs.'; fi
 	$(RUN) -m benchmarks.service
+	$(RUN) -m benchmarks.engine --rounds 1 --first-table-only
+
+bench-engine: setup ## measure the engine beside the rivals and itself, in full: about 25 minutes
 	$(RUN) -m benchmarks.engine
 
 bench-peers: setup ## install the rivals to measure against into .venv-peers (compiles llama.cpp for some minutes)

@@ -3,9 +3,12 @@
     make bench-peers                       # once: installs llama-cpp-python and openvino-genai into .venv-peers
     .venv/bin/python -m benchmarks.engine [--quick] [--json FILE] [--peers PYTHON]
 
-Every engine runs in a process of its own, one at a time, in turn for several rounds; a figure is the median of the
-rounds, with the lowest and highest behind it. Generation is greedy and does not stop at the end of a sequence. "Same
-bits" says whether the log-probabilities of a prompt are those of the prompt alone. Let nothing else run meanwhile.
+All of it takes about 25 minutes on two cores, the second table 8 of them and each round of the first 6. Every engine
+runs in a process of its own, one at a time, in turn for the rounds; a figure is the median of the rounds, with the
+lowest and highest behind it. Of each peer only the files take part that are its best in some column
+(line_up.BEST_FILES); --every-file tries all of them. Generation is greedy and does not stop at the end of a sequence.
+"Same bits" says whether the log-probabilities of a prompt are those of the prompt alone. Let nothing else run
+meanwhile.
 """
 
 from __future__ import annotations
@@ -20,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engines.job import CELLS, FULL, QUICK
-from benchmarks.engines.line_up import Contender, line_up, requantize
+from benchmarks.engines.line_up import BEST_FILES, EVERY_FILE, Contender, line_up, requantize
 from benchmarks.engines.results import RATIOS, Further, Result, further_table, ratio, table
 from benchmarks.engines.run import Run, further, measured
 from benchmarks.foreign_endpoint import PEERS
 from reference_engine.bundle import bundled_path
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 def main() -> None:
@@ -40,7 +43,8 @@ def main() -> None:
     machine = _machine(run)
     print(_described(machine), flush=True)
     with tempfile.TemporaryDirectory(prefix="engine-") as folder:
-        contenders = _chosen(line_up(bundled_path(), options.peers, Path(folder)), options.only)
+        files = EVERY_FILE if options.every_file else BEST_FILES
+        contenders = _chosen(line_up(bundled_path(), options.peers, Path(folder), files), options.only)
         requantize(options.peers, bundled_path(), contenders)
         results, left_out = measured(run, contenders)
     print("\n" + "\n".join(table(results, run.cells)), flush=True)
@@ -60,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each engine is measured")
     parser.add_argument("--peers", type=Path, default=PEERS, help="Python that has the peers")
     parser.add_argument("--only", nargs="+", metavar="NAME", help='engines whose name has this in it, say "ours"')
+    parser.add_argument("--every-file", action="store_true", help="peers on every quantization, not on their best ones")
     parser.add_argument("--cells", nargs="+", choices=CELLS, default=CELLS, help="only these columns")
     parser.add_argument("--first-table-only", action="store_true", help="leave out what our engine is to itself")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")

@@ -6,15 +6,17 @@ import ctypes
 import gc
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.engines.job import Job
-from benchmarks.engines.measure import rate
+from benchmarks.engines.measure import figure, rate, warm_up
 from benchmarks.engines.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -62,6 +64,25 @@ def repetitive(open_ours: OpenOurs, job: Job) -> dict[str, Any]:
 def _digest(engine: Ours, texts: list[list[int]], new: int) -> str:
     numbers = [engine.logprobs([text], new) for text in texts]
     return hashlib.sha256(json.dumps(numbers).encode()).hexdigest()
+
+
+def exactness(open_ours: OpenOurs, job: Job) -> dict[str, float]:
+    """The exact engine's rate over that of an engine that need not be exact, in each cell of the job.
+
+    Both are measured in turn, a few times: what else the machine does in the meantime falls on both.
+    """
+    careless = replace(job, options={**job.options, "exact": False})
+    sizes = replace(job.sizes, prompt=job.sizes.prompt // 4, scored=max(job.sizes.scored // 4, 1), repeats=1)
+    with closing(open_ours(job)) as exact, closing(open_ours(careless)) as inexact:
+        prompts = Prompts(job.seed, exact.vocabulary)
+        for engine in (exact, inexact):
+            warm_up(engine, prompts, sizes)
+
+        def share(cell: str) -> float:
+            ours, theirs = (figure(engine, prompts, sizes, cell) for engine in (exact, inexact))
+            return (ours or math.nan) / (theirs or math.nan)
+
+        return {cell: median(share(cell) for _ in range(job.sizes.repeats)) for cell in job.cells}
 
 
 def memory(_: OpenOurs, job: Job) -> dict[str, int]:

@@ -20,17 +20,18 @@ def figures(open_subject: Open, job: Job) -> dict[str, float | None]:
     """Tokens per second of each cell, milliseconds for `ttft`; None is not offered."""
     with closing(open_subject(job)) as subject:
         prompts = Prompts(job.seed, subject.vocabulary)
-        _warm_up(subject, prompts, job.sizes)
-        return {cell: _figure(subject, prompts, job.sizes, cell) for cell in job.cells}
+        warm_up(subject, prompts, job.sizes)
+        return {cell: figure(subject, prompts, job.sizes, cell) for cell in job.cells}
 
 
-def _warm_up(subject: Subject, prompts: Prompts, sizes: Sizes) -> None:
+def warm_up(subject: Subject, prompts: Prompts, sizes: Sizes) -> None:
     subject.generate(prompts.fresh(2, sizes.prompt), 4)
     subject.generate(prompts.fresh(1, sizes.prefill), 1)
     _scoring(subject, prompts.fresh(2, sizes.scored_tokens), sizes.top_k)
 
 
-def _figure(subject: Subject, prompts: Prompts, sizes: Sizes, cell: str) -> float | None:
+def figure(subject: Subject, prompts: Prompts, sizes: Sizes, cell: str) -> float | None:
+    """Of one cell, with prompts that are new."""
     match cell.split("_"):
         case ["decode", "1"]:
             return median(rate(_decoded(subject, prompts, sizes, 1)) for _ in range(sizes.repeats))

@@ -70,7 +70,13 @@ class Ratio:
     peer: Result
 
     def as_json(self) -> dict[str, Any]:
-        return {"value": self.value, "ours": self.ours.name, "peer": self.peer.name, "peer_bits": self.peer.same_bits}
+        return {
+            "value": self.value,
+            "ours": self.ours.name,
+            "peer": self.peer.name,
+            "our_bits": self.ours.same_bits,
+            "peer_bits": self.peer.same_bits,
+        }
 
 
 def ratio(results: Sequence[Result], cell: str) -> Ratio | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,8 @@ from benchmarks.engines.line_up import Contender
 from benchmarks.engines.results import Further, Result
 
 _BITS_SEED = 0
-_COMPARED_CELLS = ("scoring", "decode_32", "decode_1")
+_BEGUN = time.monotonic()
+_COMPARED_CELLS = ("scoring", "decode_32", "prefill", "decode_1")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Run:
 
     def ask(self, contender: Contender, what: str, seed: int) -> Answer:
         """Raises LeftOutError."""
-        print(f"{contender.name}: {what}", file=sys.stderr, flush=True)
+        print(f"{_so_far()} {contender.name}: {what}", file=sys.stderr, flush=True)
         job = Job(
             contender.module,
             what,
@@ -38,6 +40,11 @@ class Run:
             self.cells,
         )
         return ask(contender.python, job)
+
+
+def _so_far() -> str:
+    minutes, seconds = divmod(int(time.monotonic() - _BEGUN), 60)
+    return f"[{minutes}:{seconds:02}]"
 
 
 def measured(run: Run, contenders: Sequence[Contender]) -> tuple[list[Result], dict[str, str]]:
@@ -95,10 +102,7 @@ def _speculation(run: Run, one: Contender) -> tuple[float, str]:
 
 def _exactness(run: Run, one: Contender) -> tuple[float, str]:
     """The cell in which exactness costs most."""
-    compared = replace(run, cells=_COMPARED_CELLS)
-    inexact = compared.ask(_with(one, exact=False), "figures", 1).found
-    exact = compared.ask(one, "figures", 1).found
-    shares = {cell: exact[cell] / inexact[cell] for cell in _COMPARED_CELLS}
+    shares = replace(run, cells=_COMPARED_CELLS).ask(one, "exactness", 1).found
     worst = min(shares, key=shares.__getitem__)
     return shares[worst], ", ".join(f"{cell} {share:.2f}" for cell, share in shares.items())
 

@@ -18,6 +18,7 @@ MEASUREMENTS: Mapping[str, Callable[[Any, Job], Mapping[str, Any]]] = {
     "same_bits": measure.same_bits,
     "prefix_reuse": further.prefix_reuse,
     "repetitive": further.repetitive,
+    "exactness": further.exactness,
     "memory": further.memory,
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import engine
 from benchmarks.engines.job import FULL, QUICK, Job, LeftOutError, ask
-from benchmarks.engines.line_up import Contender, line_up
+from benchmarks.engines.line_up import BEST_FILES, EVERY_FILE, Contender, line_up
 from benchmarks.engines.run import Run, further, measured
 
 FAKE = "tests.benchmarks.fake_engine"
@@ -77,10 +77,17 @@ def test_engines_are_measured_in_turn_and_the_missing_is_left_out() -> None:
 def test_our_profiles_and_each_peer_take_part_with_the_same_weights(tmp_path: Path) -> None:
     model, peers = tmp_path / "model.gguf", tmp_path / "python"
     contenders = line_up(model, peers, tmp_path)
-    assert contenders[0].name == "ours fp32"
+    assert [one.name for one in contenders if one.ours] == ["ours fp32", "ours w8a8", "ours w4-g64"]
     assert {one.name.split()[0] for one in contenders} == {"ours", "llama.cpp", "transformers", "openvino-genai"}
     assert len({one.name for one in contenders}) == len(contenders)
     assert {one.model for one in contenders if one.ours} == {model}
+
+
+def test_a_peer_takes_part_with_its_best_files_or_with_every_file(tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    best, every = (line_up(model, tmp_path / "python", tmp_path, files) for files in (BEST_FILES, EVERY_FILE))
+    assert {one.name for one in best} < {one.name for one in every}
+    assert {one.model.stem for one in every if one.name.startswith("llama")} == {"model", "Q4_0", "Q8_0", "F16"}
 
 
 def test_what_cannot_be_measured_of_our_engine_is_a_row_with_a_word(tmp_path: Path) -> None:

@@ -61,6 +61,12 @@ def test_our_engine_against_itself(tiny: TinyModel, model: Path) -> None:
     assert held["float32"] == sum(value.numel() for value in tiny.reference.parameters()) * 4
 
 
+def test_our_engine_against_one_that_need_not_be_exact(model: Path) -> None:
+    shares = further.exactness(ours.open_subject, job(model, profile="w8a8"))
+    assert shares.keys() == set(CELLS)
+    assert all(share > 0 for share in shares.values())
+
+
 def test_an_option_that_our_engine_lacks_is_not_offered(model: Path) -> None:
     with pytest.raises(NotOfferedError, match="no swiftness"):
         ours.open_subject(job(model, profile="fp32", swiftness="high"))

@@ -45,10 +45,10 @@ def test_fp32_agrees_with_transformers_on_real_text(
     assert len(scored.positions) == len(ids) + 1
     for row, position in zip(theirs, scored.positions[1:], strict=True):
         top_ids, top = zip(*position.top, strict=True)
-        assert (row[list(top_ids)] - torch.tensor(top, dtype=torch.float64)).abs().max() < 1e-3
-        assert top[0] == pytest.approx(row.max().item(), abs=1e-3)
+        assert (row[list(top_ids)] - torch.tensor(top, dtype=torch.float64)).abs().max() < ROUNDING
+        assert top[0] == pytest.approx(row.max().item(), abs=ROUNDING)
         if position.token_id is not None:
-            assert position.logprob == pytest.approx(row[position.token_id].item(), abs=1e-3)
+            assert position.logprob == pytest.approx(row[position.token_id].item(), abs=ROUNDING)
 
 
 @pytest.mark.model
