@@ -76,6 +76,7 @@ class Lanes:
     @property
     def kv_bytes_used(self) -> int:
         return self.kv_bytes - self._arena.free_frames * self._arena.frame_bytes
+
     def tensors(self, profile: NumericsProfile) -> ModelWeights:
         with self._lock:
             return self._choice.tensors(profile)

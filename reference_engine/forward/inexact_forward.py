@@ -43,6 +43,10 @@ class InexactForward:
         chunk = batch_of([Piece([0] * _TOKENS, 0, offsets[0])])
         self._answers, self._chunks = (_quickest(self._ways, batch, arena) for batch in (answers, chunk))
 
+    def first_layers(self, count: int) -> Forward:
+        """Those of the kernels: drafts may have any bits."""
+        return self._head.first_layers(count)
+
     def hidden(self, batch: Batch) -> NDArray[np.float32]:
         sequences = len(np.unique(batch.owners))
         way = self._chunks if len(batch.ids) >= _LEAST_ROWS_OF_A_CHUNK * sequences else self._answers
