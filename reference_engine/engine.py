@@ -51,9 +51,6 @@ from reference_engine.weights.gguf_source import GGUFSource
 from reference_engine.weights.safetensors import SafetensorsSource
 from reference_engine.weights.source import WeightSource
 
-_RECORDED_TOP_K = 20
-_LEAST_KV_BYTES = 1 << 29
-
 
 class Engine:
     """Implements ServableBackend. Safe for several threads; requests under the same profile run in one batch."""

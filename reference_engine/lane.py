@@ -15,9 +15,10 @@ from reference_engine.jobs import GenerateJob, Job, ScoreJob
 from reference_engine.kv.radix import RadixTree
 from reference_engine.kv.records import Records, records_of_rows
 from reference_engine.runner import Passed, Runner, Sampled
+from reference_engine.sched.limits import Counts
 from reference_engine.sched.plan import Outcome, Plan
 from reference_engine.sched.request import Request, State
-from reference_engine.sched.scheduler import Counts, Scheduler
+from reference_engine.sched.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from reference_engine.model.tensors import ModelWeights
 from reference_engine.options import EngineOptions
 from reference_engine.profile import FURTHER_PROFILES, PROFILES, NumericsProfile, profile_named
 from reference_engine.runner import Runner
+from reference_engine.sched.limits import Limits
 from reference_engine.sched.request import pages_for
-from reference_engine.sched.scheduler import Limits, Scheduler
+from reference_engine.sched.scheduler import Scheduler
 from reference_engine.sched.tree_memory import TreeMemory
 from reference_engine.weights.source import WeightSource
 

@@ -6,10 +6,11 @@ import pytest
 
 from reference_engine.errors import EngineRequestError
 from reference_engine.forward.batch import PAGE
+from reference_engine.sched.limits import Limits
 from reference_engine.sched.pace import Pace
 from reference_engine.sched.plan import Outcome, Plan, Reason, batch_of
 from reference_engine.sched.request import Request, State
-from reference_engine.sched.scheduler import Limits, Scheduler
+from reference_engine.sched.scheduler import Scheduler
 from tests.reference_engine.sched.readable_memory import ArenaMemory
 from tests.reference_engine.sched.toy_engine import ToyEngine, drafter
 from tests.reference_engine.sched.toy_memory import ToyMemory

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.errors import EngineRequestError
+from reference_engine.sched.limits import Limits
 from reference_engine.sched.request import Request
-from reference_engine.sched.scheduler import Limits
 from tests.reference_engine.sched.readable_memory import ArenaMemory
 from tests.reference_engine.sched.toy_engine import ToyEngine, drafter
 from tests.reference_engine.sched.toy_memory import ToyMemory

@@ -8,8 +8,8 @@ import pytest
 
 from reference_engine.errors import EngineRequestError
 from reference_engine.forward.batch import PAGE, Page
+from reference_engine.sched.limits import Limits
 from reference_engine.sched.request import Request
-from reference_engine.sched.scheduler import Limits
 from tests.reference_engine.sched.readable_memory import ArenaMemory
 from tests.reference_engine.sched.toy_engine import ToyEngine
 from tests.reference_engine.sched.toy_model import VOCABULARY

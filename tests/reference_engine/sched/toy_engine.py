@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from reference_engine.forward.batch import Batch
+from reference_engine.sched.limits import Limits
 from reference_engine.sched.plan import Entry, Outcome, Plan, Reason, batch_of
 from reference_engine.sched.request import Request, State
-from reference_engine.sched.scheduler import Limits, Scheduler
+from reference_engine.sched.scheduler import Scheduler
 from tests.reference_engine.sched.readable_memory import ReadableMemory
 from tests.reference_engine.sched.toy_model import STOP, VOCABULARY, alone, break_off, next_token, run, states
 
