@@ -178,23 +178,8 @@ inline void attend_some(const Queries& some, uint8_t* arena, const int64_t* tabl
 
 inline void attend(int count, const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h,
                    int head, float scale, float* weights) {
-    switch (count) {
-#define ENGINE_QUERIES(N) \
-    case N: attend_some<N>(some, arena, table, layer, h, head, scale, weights); break;
-        ENGINE_QUERIES(1)
-        ENGINE_QUERIES(2)
-        ENGINE_QUERIES(3)
-        ENGINE_QUERIES(4)
-        ENGINE_QUERIES(5)
-        ENGINE_QUERIES(6)
-        ENGINE_QUERIES(7)
-        ENGINE_QUERIES(8)
-        ENGINE_QUERIES(9)
-        ENGINE_QUERIES(10)
-        ENGINE_QUERIES(11)
-        ENGINE_QUERIES(12)
-#undef ENGINE_QUERIES
-    }
+    with_count<QUERIES_AT_ONCE>(
+        count, [&](auto n) { attend_some<n>(some, arena, table, layer, h, head, scale, weights); });
 }
 
 }  // namespace engine

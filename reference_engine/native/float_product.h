@@ -46,40 +46,9 @@ constexpr int ROWS_AT_ONCE = 12, PANELS_AT_ONCE = 2, FEW_ROWS = 4, PANELS_FOR_FE
 constexpr int ROWS_AT_ONCE = 6, PANELS_AT_ONCE = 1, FEW_ROWS = 2, PANELS_FOR_FEW = 3;
 #endif
 
+// As many rows at once as there are registers for.
 template <int PANELS>
-inline void tile_rows(int rows, const float* a, size_t a_step, const float* b, size_t b_step, size_t inputs, float* c,
-                      size_t c_step, bool first) {
-#define ENGINE_ROWS(N) \
-    case N: tile<N, PANELS>(a, a_step, b, b_step, inputs, c, c_step, first); break;
-    if constexpr (PANELS == PANELS_FOR_FEW) {
-        switch (rows) {
-            ENGINE_ROWS(1)
-            ENGINE_ROWS(2)
-#if defined(__AVX512F__)
-            ENGINE_ROWS(3)
-            ENGINE_ROWS(4)
-#endif
-        }
-    } else {
-        switch (rows) {
-            ENGINE_ROWS(1)
-            ENGINE_ROWS(2)
-            ENGINE_ROWS(3)
-            ENGINE_ROWS(4)
-            ENGINE_ROWS(5)
-            ENGINE_ROWS(6)
-#if defined(__AVX512F__)
-            ENGINE_ROWS(7)
-            ENGINE_ROWS(8)
-            ENGINE_ROWS(9)
-            ENGINE_ROWS(10)
-            ENGINE_ROWS(11)
-            ENGINE_ROWS(12)
-#endif
-        }
-    }
-#undef ENGINE_ROWS
-}
+constexpr int rows_beside = PANELS == PANELS_FOR_FEW ? FEW_ROWS : ROWS_AT_ONCE;
 
 // A few rows by packed panels: every weight is unpacked once, in registers, and used at once. The sums are those of tile.
 template <int ROWS, int PANELS>
@@ -154,25 +123,12 @@ inline void packed_tile(const Matrix& m, size_t panel, const float* a, size_t a_
 }
 
 template <int PANELS>
-inline void packed_rows(const Matrix& m, size_t panel, const float* a, size_t a_step, int rows, float* c, size_t c_step) {
-#define ENGINE_ROWS(N) \
-    case N: packed_tile<N, PANELS>(m, panel, a, a_step, c, c_step); break;
-    switch (rows) {
-        ENGINE_ROWS(1)
-        ENGINE_ROWS(2)
-#if defined(__AVX512F__)
-        ENGINE_ROWS(3)
-        ENGINE_ROWS(4)
-#endif
-    }
-#undef ENGINE_ROWS
-}
-
-template <int PANELS>
 inline void float_panels(const Matrix& m, size_t panel, const float* a, size_t a_step, int rows, float* c,
                          size_t c_step) {
     if constexpr (PANELS == PANELS_FOR_FEW)
-        if (rows <= FEW_ROWS && m.format != F32 && m.format != BF16) return packed_rows<PANELS>(m, panel, a, a_step, rows, c, c_step);
+        if (rows <= FEW_ROWS && m.format != F32 && m.format != BF16)
+            return with_count<FEW_ROWS>(
+                rows, [&](auto count) { packed_tile<count, PANELS>(m, panel, a, a_step, c, c_step); });
     alignas(64) float room[PANELS * BLOCK_INPUTS * LANES];
     const size_t inputs = m.inputs;
     for (size_t from = 0; from < inputs; from += BLOCK_INPUTS) {
@@ -185,11 +141,12 @@ inline void float_panels(const Matrix& m, size_t panel, const float* a, size_t a
         } else {
             for (int p = 0; p < PANELS; p++) unpack(m, panel + p, from, count, room + p * b_step);
         }
-        for (int row = 0; row < rows; row += ROWS_AT_ONCE) {
-            const int some = std::min(ROWS_AT_ONCE, rows - row);
-            tile_rows<PANELS>(some, a + row * a_step + from, a_step, b, b_step, count, c + row * c_step, c_step,
-                              from == 0);
-        }
+        constexpr int most = rows_beside<PANELS>;
+        for (int row = 0; row < rows; row += most)
+            with_count<most>(std::min(most, rows - row), [&](auto some) {
+                tile<some, PANELS>(a + row * a_step + from, a_step, b, b_step, count, c + row * c_step, c_step,
+                                   from == 0);
+            });
     }
 }
 

@@ -124,29 +124,14 @@ inline void int8_panels(const Matrix& m, size_t panel, const Code* a, size_t a_s
     for (int row = 0; row < rows; row += INT8_ROWS) {
         const Code* x = a + row * a_step;
         float* y = c + row * c_step;
-#define ENGINE_ROWS(N)                                                                            \
-    case N:                                                                                       \
-        if constexpr (N <= FEW_ROWS || PANELS <= PANELS_AT_ONCE)                                  \
-            row == 0 ? int8_tile<N, PANELS, true>(m, panel, x, a_step, a_scales + row, y, c_step) \
-                     : int8_tile<N, PANELS, false>(m, panel, x, a_step, a_scales + row, y, c_step); \
-        break;
-        switch (std::min(INT8_ROWS, rows - row)) {
-            ENGINE_ROWS(1)
-            ENGINE_ROWS(2)
-            ENGINE_ROWS(3)
-#if defined(__AVX512F__)
-            ENGINE_ROWS(4)
-            ENGINE_ROWS(5)
-            ENGINE_ROWS(6)
-            ENGINE_ROWS(7)
-            ENGINE_ROWS(8)
-            ENGINE_ROWS(9)
-            ENGINE_ROWS(10)
-            ENGINE_ROWS(11)
-            ENGINE_ROWS(12)
-#endif
-        }
-#undef ENGINE_ROWS
+        constexpr int most = PANELS <= PANELS_AT_ONCE ? INT8_ROWS : std::min(INT8_ROWS, FEW_ROWS);
+        with_count<most>(std::min(INT8_ROWS, rows - row), [&](auto count) {
+            if (row == 0) {
+                int8_tile<count, PANELS, true>(m, panel, x, a_step, a_scales, y, c_step);
+            } else {
+                int8_tile<count, PANELS, false>(m, panel, x, a_step, a_scales + row, y, c_step);
+            }
+        });
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
+#include <utility>
 
 namespace engine {
 
@@ -170,6 +171,14 @@ struct Wide {
 };
 
 #endif
+
+// Calls work with a count from 1 to MOST as a constant of the compiler's, which keeps as many sums in registers.
+template <int MOST, typename Work>
+inline void with_count(int count, const Work& work) {
+    [&]<int... N>(std::integer_sequence<int, N...>) {
+        ((count == N + 1 ? work(std::integral_constant<int, N + 1>{}) : void()), ...);
+    }(std::make_integer_sequence<int, MOST>());
+}
 
 // Halves onto each other until one is left.
 template <typename Value>
