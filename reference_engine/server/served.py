@@ -33,9 +33,6 @@ from reference_engine.token_stream import TokenStream
 if TYPE_CHECKING:
     from reference_engine.constraint import Constraint
 
-if TYPE_CHECKING:
-    from reference_engine.constraint import Constraint
-
 _REPLACEMENT = "\ufffd"
 
 
