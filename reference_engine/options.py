@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from reference_engine.spec import Drafter
+if TYPE_CHECKING:
+    from reference_engine.spec import Drafter
 
 Draft = Literal["none", "ngram", "model"]
 
