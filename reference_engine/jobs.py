@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from reference_engine.answer import AnswerText
 from reference_engine.forward.batch import ReadOut
@@ -16,6 +17,8 @@ from reference_engine.sample import Draw
 from reference_engine.sched.request import Request
 
 NO_TOKEN = -1
+
+FinishReason = Literal["stop", "length"]
 
 
 @dataclass(slots=True)
@@ -44,10 +47,26 @@ class ScoreJob:
             self.result.set_exception(error)
 
 
+class _Taken(NamedTuple):
+    """A token before it is handed out; `line` of `read` gave it as its own."""
+
+    token_id: int
+    text: str
+    read: ReadOut
+    line: int
+    masked_logprob: float | None
+    finish_reason: FinishReason | None
+
+    def token(self, top_k: int) -> GeneratedToken:
+        logprob = float(self.read.own_logit[self.line]) - float(self.read.log_normaliser[self.line])
+        top = top_of(self.read, self.line)[:top_k] if top_k else ()
+        return GeneratedToken(self.token_id, self.text, logprob, top, self.finish_reason, self.masked_logprob)
+
+
 @dataclass(slots=True)
 class GenerateJob:
-    """Puts tokens into `tokens` as they are made. The last one has a finish reason; an error ends them too, and None,
-    where nobody wants more."""
+    """Takes tokens as they are made and puts them into `tokens` when they are handed out. The last one has a finish
+    reason; an error ends them too, and None, where nobody wants more."""
 
     request: Request
     params: SamplingParams
@@ -58,6 +77,7 @@ class GenerateJob:
     tokens: queue.SimpleQueue[GeneratedToken | BaseException | None] = field(default_factory=queue.SimpleQueue)
     answer: AnswerText = field(init=False)
     made: int = 0
+    _taken: list[_Taken] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.answer = AnswerText(self.params.stop)
@@ -67,33 +87,38 @@ class GenerateJob:
 
     def take(self, token_id: int, read: ReadOut, line: int, masked_logprob: float | None) -> bool:
         """One more token, which `line` of `read` gave as its own; True where it ends the answer."""
-        token = replace(self._token(token_id, read, line), masked_logprob=masked_logprob)
-        self.tokens.put(token)
-        if token.finish_reason is not None:
+        self.made += 1
+        text, finish_reason = self._text(token_id)
+        self._taken.append(_Taken(token_id, text, read, line, masked_logprob, finish_reason))
+        if finish_reason is not None:
             return True
         if self.masks is not None:
             self.masks.took(token_id)
         return False
 
+    def hand_out(self) -> None:
+        for taken in self._taken:
+            self.tokens.put(taken.token(self.params.top_k_logprobs))
+        self._taken.clear()
+
     def fail(self, error: BaseException) -> None:
+        self.hand_out()
         self.tokens.put(error)
 
     def give_up(self) -> None:
         self.tokens.put(None)
 
-    def _token(self, token_id: int, read: ReadOut, line: int) -> GeneratedToken:
-        self.made += 1
-        logprob = float(read.own_logit[line]) - float(read.log_normaliser[line])
-        top = top_of(read, line)[: self.params.top_k_logprobs]
+    def _text(self, token_id: int) -> tuple[str, FinishReason | None]:
+        """What the token adds to the answer, and why it is the last one where it is."""
         if token_id in self.stops and not self.params.ignore_eos:
-            return GeneratedToken(token_id, self.answer.finish(), logprob, top, "stop")
+            return self.answer.finish(), "stop"
         text = self.answer.feed(self.shown_bytes(token_id))
         last = self.made == self.request.max_tokens
         if last:
             text += self.answer.finish()
-        if self.answer.stopped or last:
-            return GeneratedToken(token_id, text, logprob, top, "stop" if self.answer.stopped else "length")
-        return GeneratedToken(token_id, text, logprob, top)
+        if self.answer.stopped:
+            return text, "stop"
+        return text, "length" if last else None
 
 
 Job = ScoreJob | GenerateJob

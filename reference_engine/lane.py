@@ -57,6 +57,7 @@ class Lane:
         self._tree = tree
         self._recorded_top_k = recorded_top_k
         self._jobs: dict[str, Job] = {}
+        self._gained: list[GenerateJob] = []
 
     @property
     def idle(self) -> bool:
@@ -95,18 +96,24 @@ class Lane:
         """What is launched, once the pass before it has landed."""
         return replace(planned, plan=self._scheduler.settled(planned.plan))
 
-    def launched(self, plan: Plan) -> Callable[[], Passed]:
-        """The pass."""
+    def launched(self, plan: Plan) -> Callable[[Callable[[], None]], Passed]:
+        """The pass; what it is given is called where its computing begins."""
         jobs = {entry.request.id: job for entry in plan.entries if (job := self._jobs.get(entry.request.id))}
-        return lambda: self._runner.run(plan, jobs)
+        return lambda begins: self._runner.run(plan, jobs, begins)
 
     def land(self, plan: Plan, passed: Passed) -> None:
+        """Takes over what the pass gave; `hand_out` gives the tokens on, which wakes up those who wait for them."""
         for request_id, error in passed.failed.items():
             self._give_up(request_id, error)
         self._scheduler.commit(plan, self._outcomes(passed))
         for entry in plan.entries:
             if entry.request.state is State.FINISHED:
                 self._conclude(entry.request)
+
+    def hand_out(self) -> None:
+        for job in self._gained:
+            job.hand_out()
+        self._gained.clear()
 
     def fail(self, plan: Plan, error: BaseException) -> None:
         """The pass broke off."""
@@ -115,6 +122,7 @@ class Lane:
 
     def close(self, error: BaseException) -> None:
         """Fails the jobs that are left and lets go of all pages. No pass may be in flight."""
+        self.hand_out()
         for request_id, job in list(self._jobs.items()):
             self._scheduler.abort(request_id)
             job.fail(error)
@@ -160,6 +168,7 @@ class Lane:
             if isinstance(job, GenerateJob):
                 tokens, ended = _taken(job, sampled)
                 outcomes[request_id] = Outcome(tokens, ended, sampled.drafted)
+                self._gained.append(job)
         return outcomes
 
     def _conclude(self, request: Request) -> None:

@@ -36,6 +36,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class _Flight:
     planned: Planned
+    computing: threading.Event
     passed: Future[tuple[Passed, Step]]
 
 
@@ -132,10 +133,13 @@ class Loop:
         while not self._closed:
             self._take_messages()
             ahead = self._next()
-            if flight is not None:
-                self._land(flight)
+            landed = flight
+            if landed is not None:
+                self._land(landed)
             planned = ahead or self._next()
             flight = None if planned is None else self._launch(planned)
+            if landed is not None:
+                _hand_out(landed.planned.lane, flight)
             if flight is None:
                 self._rest()
         if flight is not None:
@@ -176,14 +180,17 @@ class Loop:
 
     def _launch(self, planned: Planned) -> _Flight:
         planned = planned.lane.settled(planned)
-        work = planned.lane.launched(planned.plan)
+        work, computing = planned.lane.launched(planned.plan), threading.Event()
 
         def run() -> tuple[Passed, Step]:
             begun = time.monotonic()
-            passed = work()
+            try:
+                passed = work(computing.set)
+            finally:
+                computing.set()
             return passed, Step(planned.plan.rows, planned.at, begun, time.monotonic())
 
-        return _Flight(planned, self._passes.submit(run))
+        return _Flight(planned, computing, self._passes.submit(run))
 
     def _land(self, flight: _Flight) -> None:
         lane, plan = flight.planned.lane, flight.planned.plan
@@ -196,6 +203,13 @@ class Loop:
         self.passes += 1
         self.rows += step.rows
         lane.land(plan, passed)
+
+
+def _hand_out(lane: Lane, flight: _Flight | None) -> None:
+    """Once the next pass computes: each thread that is woken up wants the interpreter, which the pass needs first."""
+    if flight is not None:
+        flight.computing.wait()
+    lane.hand_out()
 
 
 def _gave_way(lanes: Sequence[Lane]) -> int:

@@ -73,7 +73,7 @@ PROFILES: dict[str, NumericsProfile] = {
 FURTHER_PROFILES: dict[str, NumericsProfile] = {
     profile.name: profile
     for profile in (
-        NumericsProfile("w8a8", weights="int8-channel", activations="int8-row", accumulation="int32"),
+        NumericsProfile("w8a8", weights="int8-channel", activations="int8-row", kv="bf16", accumulation="int32"),
         NumericsProfile("fp32-kv-fp8", weights="as-stored", kv="fp8-e4m3"),
         NumericsProfile("fp32-kv-int8", weights="as-stored", kv="int8"),
         NumericsProfile("fp64", weights="as-stored", activations="fp64", kv="fp64", accumulation="fp64"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,11 +59,14 @@ class Runner:
         self._memory = memory
         self._drafter = drafter
 
-    def run(self, plan: Plan, jobs: Mapping[str, Job]) -> Passed:
-        """Of a settled plan. `jobs` of requests that have ended are missing; their rows are run and not read."""
+    def run(self, plan: Plan, jobs: Mapping[str, Job], begins: Callable[[], None]) -> Passed:
+        """Of a settled plan. `jobs` of requests that have ended are missing; their rows are run and not read. `begins`
+        is called where the computing begins that needs no interpreter."""
         self._memory.copy(plan.copies)
         plan = plan.with_drafts(self._proposals(plan, jobs))
-        hidden = self._forward.hidden(batch_of(plan))
+        batch = batch_of(plan)
+        begins()
+        hidden = self._forward.hidden(batch)
         parts = [
             _Part(entry, jobs[entry.request.id], range(lines.start, lines.stop))
             for entry, lines in plan.read_lines()

@@ -60,7 +60,7 @@ class Choice:
     def page_bytes(self, profile: NumericsProfile) -> tuple[int, ...]:
         """The size of a page in each layer group."""
         config = self._source.config
-        layer = native_layer_bytes(config) if self.runs_natively(profile) else layer_bytes(config, profile)
+        layer = native_layer_bytes(config, profile) if self.runs_natively(profile) else layer_bytes(config, profile)
         return tuple(len(group.layers) * layer for group in layer_groups(config))
 
     def load(self, profile: NumericsProfile, arena: NDArray[np.uint8]) -> Loaded:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reference_engine.forward.batch import PAGE, Asked, Batch, ReadOut
 from reference_engine.model.config import ModelConfig
-from reference_engine.native.library import ACTIVATIONS, Kernels, Model, padded
+from reference_engine.native.library import ACTIVATIONS, KEYS_AND_VALUES, Kernels, Model, padded
 from reference_engine.native.weights import NativeWeights
 from reference_engine.profile import NumericsProfile
 from reference_engine.sample import Draw
@@ -20,18 +20,17 @@ _WIDEST_HEAD = 512
 
 def native_runs(config: ModelConfig, profile: NumericsProfile) -> bool:
     """Whether the kernels know this profile and a model of this shape."""
-    known = profile.activations in ACTIVATIONS and profile.kv == profile_kv(profile)
+    # Activations that are rounded to bfloat16 hold keys and values to it as well.
+    known = profile.activations in ACTIVATIONS and profile.kv in KEYS_AND_VALUES
+    if profile.activations == "bf16":
+        known = profile.kv == "bf16"
     return known and config.head_dim <= _WIDEST_HEAD and config.n_heads % config.n_kv_heads == 0
 
 
-def profile_kv(profile: NumericsProfile) -> str:
-    """Keys and values lie in pages as floats; those of a bf16 profile are rounded before."""
-    return "bf16" if profile.activations == "bf16" else "fp32"
-
-
-def native_layer_bytes(config: ModelConfig) -> int:
+def native_layer_bytes(config: ModelConfig, profile: NumericsProfile) -> int:
     """What a page of PAGE tokens takes for each of its layers; heads are padded to whole lanes (attention.h)."""
-    return config.n_kv_heads * 2 * padded(config.head_dim) * PAGE * 4
+    size = 2 if profile.kv == "bf16" else 4
+    return config.n_kv_heads * 2 * padded(config.head_dim) * PAGE * size
 
 
 class NativeForward:

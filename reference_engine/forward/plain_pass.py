@@ -27,7 +27,7 @@ _Product = Callable[[Tensor], Tensor]
 
 
 class PlainPass:
-    """For models whose layers all look at every key before, under profiles whose values are float32."""
+    """For models whose layers all look at every key before, under profiles whose values are float32 between layers."""
 
     @torch.inference_mode()
     def __init__(self, config: ModelConfig, weights: ModelWeights, profile: NumericsProfile) -> None:
@@ -35,18 +35,20 @@ class PlainPass:
         self._weights = weights
         self._arithmetic = Arithmetic(profile, config.rms_eps)
         self._layers = [_Layer.of(layer, profile) for layer in weights.layers]
+        self._held = torch.bfloat16 if profile.kv == "bf16" else torch.float32
 
     @torch.inference_mode()
     def hidden(self, batch: Batch, arena: NDArray[np.uint8]) -> NDArray[np.float32]:
         """As Forward's, over `arena`."""
-        arithmetic, pages = self._arithmetic, _Pages(self._config, torch.from_numpy(arena))
+        arithmetic, pages = self._arithmetic, _Pages(self._config, torch.from_numpy(arena), self._held)
         turns = cos_sin(self._weights.rope_frequencies, torch.from_numpy(batch.positions))
         places, groups = pages.places(batch), list(_groups(batch, pages))
         x = functional.embedding(torch.from_numpy(batch.ids), self._weights.embedding)
         for index, (weights, layer) in enumerate(zip(self._weights.layers, self._layers, strict=True)):
-            q, k, v = self._heads(weights, layer.qkv(arithmetic.norm(x, weights.attn_norm)), *turns)
+            q, *new = self._heads(weights, layer.qkv(arithmetic.norm(x, weights.attn_norm)), *turns)
+            k, v = (each.to(self._held) for each in new)
             pages.write(index, places, k, v)
-            x += layer.output(_mixed(index, groups, q, k, v).flatten(1))
+            x += layer.output(_mixed(index, groups, q, k.float(), v.float()).flatten(1))
             x += layer.down(arithmetic.gated(layer.gate_up(arithmetic.norm(x, weights.ffn_norm))))
         final: NDArray[np.float32] = arithmetic.norm(x[torch.from_numpy(batch.read)], self._weights.final_norm).numpy()
         return final
@@ -103,17 +105,18 @@ def _int8_product(weight: Tensor, bias: Tensor | None) -> _Product:
 class _Pages:
     """Where the kernels keep keys and values (native/attention.h)."""
 
-    def __init__(self, config: ModelConfig, arena: Tensor) -> None:
+    def __init__(self, config: ModelConfig, arena: Tensor, held: torch.dtype) -> None:
         self._kv_heads, self._width = config.n_kv_heads, config.head_dim
         self._side = padded(config.head_dim) * PAGE
         self._layer = config.n_kv_heads * 2 * self._side
         self._arena = arena
-        self._floats = arena.view(torch.float32)
+        self._held = held
+        self._values = arena.view(held)
 
     def places(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Of each row's keys and values in the first layer, as indexes of floats [rows · kv_heads · head_dim]."""
+        """Of each row's keys and values in the first layer, as indexes of values [rows · kv_heads · head_dim]."""
         slots = torch.from_numpy(batch.positions % PAGE).long().view(-1, 1, 1)
-        pages = batch.tables[0, batch.owners, batch.positions // PAGE] // 4
+        pages = batch.tables[0, batch.owners, batch.positions // PAGE] // self._held.itemsize
         heads = torch.from_numpy(pages).view(-1, 1, 1) + torch.arange(self._kv_heads).view(1, -1, 1) * 2 * self._side
         each = torch.arange(self._width)
         keys, values = heads + each * PAGE + slots, heads + self._side + slots * padded(self._width) + each
@@ -121,18 +124,19 @@ class _Pages:
 
     def write(self, layer: int, places: tuple[Tensor, Tensor], keys: Tensor, values: Tensor) -> None:
         for at, new in zip(places, (keys, values), strict=True):
-            self._floats[at + layer * self._layer] = new.flatten()
+            self._values[at + layer * self._layer] = new.flatten()
 
     def runs(self, tables: NDArray[np.int64]) -> Runs:
         """Of the pages of some sequences [sequences, pages]. A page that is not there is read as the first one."""
         there = np.where(tables < 0, tables[:, :1], tables)
-        return Runs.at(self._arena, there.flatten(), 4 * self._layer, 4 * self._layer)
+        layer_bytes = self._layer * self._held.itemsize
+        return Runs.at(self._arena, there.flatten(), layer_bytes, layer_bytes)
 
     def read(self, layer: int, runs: Runs, sequences: int) -> tuple[Tensor, Tensor]:
         """Keys and values [sequences, kv_heads, tokens, head_dim]."""
-        floats = runs.read(layer).view(torch.float32).view(sequences, -1, self._kv_heads, 2, self._side)
-        keys = torch.unflatten(floats[:, :, :, 0], 3, (-1, PAGE))[..., : self._width, :].permute(0, 2, 1, 4, 3)
-        values = torch.unflatten(floats[:, :, :, 1], 3, (PAGE, -1))[..., : self._width].transpose(1, 2)
+        both = runs.read(layer).view(self._held).float().view(sequences, -1, self._kv_heads, 2, self._side)
+        keys = torch.unflatten(both[:, :, :, 0], 3, (-1, PAGE))[..., : self._width, :].permute(0, 2, 1, 4, 3)
+        values = torch.unflatten(both[:, :, :, 1], 3, (PAGE, -1))[..., : self._width].transpose(1, 2)
         return keys.flatten(2, 3), values.flatten(2, 3)
 
 

@@ -1,6 +1,7 @@
 // Causal grouped-query attention over paged keys and values. A page holds, for each layer of its group and each key-value
-// head, the keys as [dimension][16 tokens] and then the values as [16 tokens][dimension]. Keys are taken in ascending
-// positions and every sum has one order, so a query's result depends on its own position and the tokens before it only.
+// head, the keys as [dimension][16 tokens] and then the values as [16 tokens][dimension]; each is a `Held`: a float, or
+// the upper half of one that has no lower. Keys are taken in ascending positions and every sum has one order, so a
+// query's result depends on its own position and the tokens before it only.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +18,23 @@ struct Heads {
     int width;  // of a head
 };
 
-inline size_t head_floats(const Heads& h) { return padded(h.width) * PAGE; }
-inline size_t layer_floats(const Heads& h) { return 2 * head_floats(h) * h.keys; }
+inline size_t head_values(const Heads& h) { return padded(h.width) * PAGE; }
+inline size_t layer_values(const Heads& h) { return 2 * head_values(h) * h.keys; }
 
-inline float* key_page(uint8_t* arena, int64_t offset, int layer, const Heads& h, int head) {
-    return reinterpret_cast<float*>(arena + offset) + layer * layer_floats(h) + head * 2 * head_floats(h);
+template <typename Held>
+inline Held* key_page(uint8_t* arena, int64_t offset, int layer, const Heads& h, int head) {
+    return reinterpret_cast<Held*>(arena + offset) + layer * layer_values(h) + head * 2 * head_values(h);
 }
 
-inline void write_token(float* page, const Heads& h, int slot, const float* key, const float* value) {
-    for (int d = 0; d < h.width; d++) page[d * PAGE + slot] = key[d];
-    std::memcpy(page + head_floats(h) + slot * padded(h.width), value, h.width * sizeof(float));
+inline void hold(float x, float* at) { *at = x; }
+inline void hold(float x, Bfloat* at) { *at = to_bfloat(x); }
+inline Lanes held(const float* p) { return load(p); }
+inline Lanes held(const Bfloat* p) { return from_bfloat(p); }
+
+template <typename Held>
+inline void write_token(Held* page, const Heads& h, int slot, const float* key, const float* value) {
+    for (int d = 0; d < h.width; d++) hold(key[d], page + d * PAGE + slot);
+    for (int d = 0; d < h.width; d++) hold(value[d], page + head_values(h) + slot * padded(h.width) + d);
 }
 
 constexpr int QUERIES_AT_ONCE = 12;
@@ -52,8 +60,8 @@ constexpr int side_by_side() {
 
 // Products of N queries with the keys of some pages, one page each: scores[page][query]. `next` are the pages to come:
 // their lines are asked for while these are worked on, since a page's end is where the processor stops reading ahead.
-template <int N, int PAGES>
-inline void score_pages(const Queries& some, const float* const* keys, const float* const* next, int width,
+template <typename Held, int N, int PAGES>
+inline void score_pages(const Queries& some, const Held* const* keys, const Held* const* next, int width,
                         Lanes (*scores)[N]) {
 #pragma GCC unroll 4
     for (int p = 0; p < PAGES; p++)
@@ -63,7 +71,7 @@ inline void score_pages(const Queries& some, const float* const* keys, const flo
         Lanes key[PAGES];
 #pragma GCC unroll 4
         for (int p = 0; p < PAGES; p++) {
-            key[p] = load(keys[p] + d * PAGE);
+            key[p] = held(keys[p] + d * PAGE);
             if (PAGES > 1) _mm_prefetch(next[p] + d * PAGE, _MM_HINT_T0);
         }
 #pragma GCC unroll 12
@@ -84,7 +92,7 @@ inline uint32_t seen_of(int begin, int first, int last) {
 }
 
 // The mean of the values under the weights, in WIDE times sixteen dimensions from `d` on.
-template <int N, int WIDE>
+template <typename Held, int N, int WIDE>
 inline void mix_values(const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h, int head,
                        int d, const float* weights, const float* total) {
     const int from = some.first[0], last = some.last[N - 1], pages = last / PAGE + 1;
@@ -95,14 +103,15 @@ inline void mix_values(const Queries& some, uint8_t* arena, const int64_t* table
 #pragma GCC unroll 4
         for (int w = 0; w < WIDE; w++) mixed[i][w] = zeros();
     for (int page = from / PAGE; page < pages; page++) {
-        const float* values = key_page(arena, table[page], layer, h, head) + head_floats(h) + d;
-        const float* next = key_page(arena, table[std::min(page + 1, pages - 1)], layer, h, head) + head_floats(h) + d;
+        const Held* values = key_page<Held>(arena, table[page], layer, h, head) + head_values(h) + d;
+        const int64_t after = table[std::min(page + 1, pages - 1)];
+        const Held* next = key_page<Held>(arena, after, layer, h, head) + head_values(h) + d;
         const int tokens = std::min(PAGE, last - page * PAGE + 1);
         for (int t = std::max(0, from - page * PAGE); t < tokens; t++) {
             Lanes value[WIDE];
 #pragma GCC unroll 4
             for (int w = 0; w < WIDE; w++) {
-                value[w] = load(values + t * step + w * LANES);
+                value[w] = held(values + t * step + w * LANES);
                 if (WIDE > 1) _mm_prefetch(next + t * step + w * LANES, _MM_HINT_T0);
             }
 #pragma GCC unroll 12
@@ -124,7 +133,7 @@ inline void mix_values(const Queries& some, uint8_t* arena, const int64_t* table
         }
 }
 
-template <int N>
+template <typename Held, int N>
 inline void attend_some(const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h, int head,
                         float scale, float* weights) {
     constexpr int BESIDE = side_by_side<N>();
@@ -143,19 +152,19 @@ inline void attend_some(const Queries& some, uint8_t* arena, const int64_t* tabl
     };
     int page = first_page;
     for (; page + BESIDE <= pages; page += BESIDE) {
-        const float *keys[BESIDE], *next[BESIDE];
+        const Held *keys[BESIDE], *next[BESIDE];
         for (int p = 0; p < BESIDE; p++) {
-            keys[p] = key_page(arena, table[page + p], layer, h, head);
-            next[p] = key_page(arena, table[std::min(page + p + BESIDE, pages - 1)], layer, h, head);
+            keys[p] = key_page<Held>(arena, table[page + p], layer, h, head);
+            next[p] = key_page<Held>(arena, table[std::min(page + p + BESIDE, pages - 1)], layer, h, head);
         }
         Lanes scores[BESIDE][N];
-        score_pages<N, BESIDE>(some, keys, next, h.width, scores);
+        score_pages<Held, N, BESIDE>(some, keys, next, h.width, scores);
         for (int p = 0; p < BESIDE; p++) take(page + p, scores[p]);
     }
     for (; page < pages; page++) {
-        const float* keys = key_page(arena, table[page], layer, h, head);
+        const Held* keys = key_page<Held>(arena, table[page], layer, h, head);
         Lanes scores[1][N];
-        score_pages<N, 1>(some, &keys, &keys, h.width, scores);
+        score_pages<Held, N, 1>(some, &keys, &keys, h.width, scores);
         take(page, scores[0]);
     }
     float total[N];
@@ -172,14 +181,15 @@ inline void attend_some(const Queries& some, uint8_t* arena, const int64_t* tabl
     }
     int d = 0;
     for (; d + BESIDE * LANES <= h.width; d += BESIDE * LANES)
-        mix_values<N, BESIDE>(some, arena, table, layer, h, head, d, weights, total);
-    for (; d < h.width; d += LANES) mix_values<N, 1>(some, arena, table, layer, h, head, d, weights, total);
+        mix_values<Held, N, BESIDE>(some, arena, table, layer, h, head, d, weights, total);
+    for (; d < h.width; d += LANES) mix_values<Held, N, 1>(some, arena, table, layer, h, head, d, weights, total);
 }
 
+template <typename Held>
 inline void attend(int count, const Queries& some, uint8_t* arena, const int64_t* table, int layer, const Heads& h,
                    int head, float scale, float* weights) {
     with_count<QUERIES_AT_ONCE>(
-        count, [&](auto n) { attend_some<n>(some, arena, table, layer, h, head, scale, weights); });
+        count, [&](auto n) { attend_some<Held, n>(some, arena, table, layer, h, head, scale, weights); });
 }
 
 }  // namespace engine

@@ -60,6 +60,7 @@ class Model(ctypes.Structure):
         ("kv_heads", c_int32),
         ("head_width", c_int32),
         ("activations", c_int32),
+        ("keys_and_values", c_int32),
         ("epsilon", c_float),
         ("cosines", c_void_p),
         ("sines", c_void_p),
@@ -280,6 +281,7 @@ def _in_rows(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 ACTIVATIONS = {"fp32": 0, "bf16": 1, "int8-row": 2}
+KEYS_AND_VALUES = {"fp32": 0, "bf16": 1}
 
 
 def fastest() -> InstructionSet | None:

@@ -12,6 +12,7 @@
 namespace engine {
 
 enum Activations : int32_t { FLOAT = 0, BFLOAT = 1, INT8_ROW = 2 };
+enum KeysAndValues : int32_t { HELD_FLOAT = 0, HELD_BFLOAT = 1 };
 
 struct Layer {
     const float* attention_norm;
@@ -35,6 +36,7 @@ struct Model {
     int32_t kv_heads;
     int32_t head_width;
     int32_t activations;
+    int32_t keys_and_values;
     float epsilon;
     const float* cosines;  // [position][head_width / 2]
     const float* sines;
@@ -247,9 +249,15 @@ class Pass {
         const int64_t page = rows_.table(l.group, row)[position / PAGE];
         for (int head = 0; head < m_.kv_heads; head++) {
             turned(k + head * width, l.k_norm, cosine, sine);
-            write_token(key_page(arena_, page, l.index, heads_, head), heads_, position % PAGE, k + head * width,
-                        v + head * width);
+            keep(page, l.index, head, position % PAGE, k + head * width, v + head * width);
         }
+    }
+
+    void keep(int64_t page, int layer, int head, int slot, const float* key, const float* value) {
+        if (m_.keys_and_values == HELD_BFLOAT)
+            write_token(key_page<Bfloat>(arena_, page, layer, heads_, head), heads_, slot, key, value);
+        else
+            write_token(key_page<float>(arena_, page, layer, heads_, head), heads_, slot, key, value);
     }
 
     void turned(float* x, const float* norm, const float* cosine, const float* sine) const {
@@ -302,7 +310,8 @@ class Pass {
         if (weights.size() < room) weights.resize(room);
         const int64_t* table = rows_.table(l.group, task.row);
         const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(m_.head_width)));
-        attend(n, some, arena_, table, l.index, heads_, task.head, scale, weights.data());
+        const auto attended = m_.keys_and_values == HELD_BFLOAT ? attend<Bfloat> : attend<float>;
+        attended(n, some, arena_, table, l.index, heads_, task.head, scale, weights.data());
     }
 
     const Model& m_;

@@ -14,6 +14,8 @@ namespace engine {
 
 constexpr int LANES = 16;
 
+using Bfloat = uint16_t;
+
 inline size_t padded(size_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 #if defined(__AVX512F__)
@@ -52,7 +54,7 @@ inline Lanes from_uint8(__m128i bytes) { return {_mm512_cvtepi32_ps(_mm512_cvtep
 inline Lanes from_half(const uint16_t* p) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
-inline Lanes from_bfloat(const uint16_t* p) {
+inline Lanes from_bfloat(const Bfloat* p) {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
@@ -145,7 +147,7 @@ inline Lanes from_half(const uint16_t* p) {
 inline __m256 from_bfloat(__m128i half) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
-inline Lanes from_bfloat(const uint16_t* p) {
+inline Lanes from_bfloat(const Bfloat* p) {
     const __m128i* q = reinterpret_cast<const __m128i*>(p);
     return {from_bfloat(_mm_loadu_si128(q)), from_bfloat(_mm_loadu_si128(q + 1))};
 }
@@ -171,6 +173,12 @@ struct Wide {
 };
 
 #endif
+
+inline Bfloat to_bfloat(float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return static_cast<Bfloat>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
 
 // Calls work with a count from 1 to MOST as a constant of the compiler's, which keeps as many sums in registers.
 template <int MOST, typename Work>

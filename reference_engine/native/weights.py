@@ -16,7 +16,7 @@ from reference_engine.model.groups import places_of_layers
 from reference_engine.model.layout import EMBEDDING, FINAL_NORM, HEAD, block_name, expected_tensors
 from reference_engine.model.rope import inverse_frequencies
 from reference_engine.native import pack
-from reference_engine.native.library import ACTIVATIONS, Layer, Model, Packed
+from reference_engine.native.library import ACTIVATIONS, KEYS_AND_VALUES, Layer, Model, Packed
 from reference_engine.native.slabs import Slabs
 from reference_engine.profile import NumericsProfile
 from reference_engine.weights.quantize import alteration, as_bf16, int4_codes, int8_codes
@@ -128,6 +128,7 @@ def native_weights(source: WeightSource, profile: NumericsProfile) -> NativeWeig
         config.n_kv_heads,
         config.head_dim,
         ACTIVATIONS[profile.activations],
+        KEYS_AND_VALUES[profile.kv],
         config.rms_eps,
         cosines.ctypes.data,
         sines.ctypes.data,

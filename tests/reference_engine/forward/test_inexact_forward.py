@@ -35,14 +35,14 @@ def plain(model: TinyModel, profile: str = "fp32") -> InexactForward:
     """Whatever is quicker here, torch computes."""
     store, config = stored(model)
     recipe = EVERY_PROFILE[profile]
-    size = config.n_layers * native_layer_bytes(config)
+    size = config.n_layers * native_layer_bytes(config, recipe)
     way = PlainPass(config, store.weights(recipe), recipe).hidden
     return InexactForward(paged(store, config, profile).forward, [way], size, np.zeros(20 * size, dtype=np.uint8))
 
 
-def pages_of(model: TinyModel, count: int) -> np.ndarray:
-    config = stored(model)[1]
-    return np.arange(count, dtype=np.int64) * config.n_layers * native_layer_bytes(config)
+def pages_of(model: TinyModel, count: int, profile: str = "fp32") -> np.ndarray:
+    config, recipe = stored(model)[1], EVERY_PROFILE[profile]
+    return np.arange(count, dtype=np.int64) * config.n_layers * native_layer_bytes(config, recipe)
 
 
 @pytest.mark.parametrize("kind", ["llama", "llama-untied-bias", "qwen3"])
@@ -61,7 +61,7 @@ def test_torch_over_the_kernels_pages_agrees_with_transformers(tmp_path: Path, k
 
 @pytest.mark.parametrize("profile", ["fp32", "w8a8", "w4-g64"])
 def test_the_self_test_finds_that_a_careless_pass_gives_other_bits(tiny_llama: TinyModel, profile: str) -> None:
-    pages = pages_of(tiny_llama, PAGES_NEEDED)
+    pages = pages_of(tiny_llama, PAGES_NEEDED, profile)
 
     assert "A row computed alone differs" in str(first_difference(plain(tiny_llama, profile), pages[None], VOCABULARY))
 

@@ -10,8 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference_engine.forward.native_forward import native_layer_bytes
 from reference_engine.forward.pages import Record, Runs, page_bytes
 from reference_engine.model.config import ModelConfig
+from reference_engine.native.library import padded
 from reference_engine.profile import KVFormat
 from tests.reference_engine.forward.sequences import EVERY_PROFILE, stored
 from tests.reference_engine.tiny_models import TinyModel
@@ -28,10 +30,18 @@ def test_a_page_takes_as_many_bytes_as_its_format_has(config: ModelConfig) -> No
     sizes = {name: page_bytes(config, profile) for name, profile in EVERY_PROFILE.items()}
 
     assert sizes["fp64"] == 8 * values
-    assert sizes["fp32"] == sizes["w8a8"] == sizes["w4-g64"] == 4 * values
-    assert sizes["bf16"] == 2 * values
+    assert sizes["fp32"] == sizes["w4-g64"] == 4 * values
+    assert sizes["bf16"] == sizes["w8a8"] == 2 * values
     assert sizes["fp32-kv-fp8"] == values
     assert sizes["fp32-kv-int8"] == values + scales
+
+
+def test_the_kernels_pages_take_as_many_bytes_as_the_format_has(config: ModelConfig) -> None:
+    values = 16 * 2 * config.n_kv_heads * padded(config.head_dim)
+    sizes = {name: native_layer_bytes(config, EVERY_PROFILE[name]) for name in ("fp32", "w4-g64", "bf16", "w8a8")}
+
+    assert sizes["fp32"] == sizes["w4-g64"] == 4 * values
+    assert sizes["bf16"] == sizes["w8a8"] == 2 * values
 
 
 @pytest.mark.parametrize(
