@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "attention.h"
 #include "matrix.h"
+#include "shares.h"
 #include "simd.h"
 #include "team.h"
 
@@ -44,22 +46,6 @@ struct Model {
     const float* final_norm;
     Matrix embedding;
     Matrix head;
-};
-
-struct Rows {
-    int32_t count;
-    int32_t read_count;
-    int32_t owner_count;
-    int32_t table_width;
-    const int32_t* ids;
-    const int32_t* positions;
-    const int32_t* owners;
-    const int64_t* tables;  // [group][owner][page], byte offsets
-    const int32_t* read;
-
-    const int64_t* table(int group, int row) const {
-        return tables + (static_cast<size_t>(group) * owner_count + owners[row]) * table_width;
-    }
 };
 
 inline void round_row(float* x, size_t width) {
@@ -106,12 +92,13 @@ struct Workspace {
     std::vector<Code> codes;
 };
 
-// One forward pass, run by every member of a team at once.
+// One forward pass, run by every member of a team at once: all of them on the same rows, each with columns of its own, or
+// where there are enough sequences each on rows of its own. No result depends on it: a row's are those of the row alone.
 class Pass {
    public:
     Pass(const Model& model, const Rows& rows, uint8_t* arena, float* out, int members, Workspace& room)
-        : m_(model), rows_(rows), arena_(arena), out_(out), meeting_(members), x_(room.x), in_(room.in),
-          joined_(room.joined), sums_(room.sums), scales_(room.scales), codes_(room.codes) {
+        : m_(model), rows_(rows), arena_(arena), out_(out), x_(room.x), in_(room.in), joined_(room.joined),
+          sums_(room.sums), scales_(room.scales), codes_(room.codes) {
         const size_t n = rows.count;
         heads_ = {m_.heads, m_.kv_heads, m_.head_width};
         q_width_ = static_cast<size_t>(m_.heads) * m_.head_width;
@@ -126,43 +113,42 @@ class Pass {
             at_least(codes_, n * width_);
             at_least(scales_, n);
         }
-        share_queries();
+        const std::vector<int> borders = shares_of(rows, members);
+        const int each = borders.size() == 2 ? members : 1;
+        for (size_t i = 0; i + 1 < borders.size(); i++) {
+            parts_.emplace_back(borders[i], borders[i + 1], each);
+            share_queries(parts_.back());
+        }
     }
 
-    void run(int) {
+    void run(int member) {
+        Part& part = parts_.size() == 1 ? parts_[0] : parts_[member];
         std::vector<float> weights;
-        for (int row; (row = meeting_.take()) < rows_.count;) embed(row);
+        each_row(part, [&](int row) { embed(row); });
         for (int layer = 0; layer < m_.layer_count; layer++) {
             const Layer& l = m_.layers[layer];
-            each_row([&](int row) { normed(row, l.attention_norm); });
-            product(l.qkv, joined_.data(), joined_width_);
-            each_row([&](int row) { place(row, l); });
-            meeting_.wait();
-            for (int task; (task = meeting_.take()) < static_cast<int>(tasks_.size());) mix(tasks_[task], l, weights);
-            each_row([&](int row) { ready(row, q_width_); });
-            product(l.output, sums_.data(), padded(m_.hidden));
-            each_row([&](int row) {
+            each_row(part, [&](int row) { normed(row, l.attention_norm); });
+            product(part, l.qkv, joined_, joined_width_);
+            each_row(part, [&](int row) { place(row, l); });
+            each(part, static_cast<int>(part.tasks.size()), [&](int task) { mix(part.tasks[task], l, weights); });
+            each_row(part, [&](int row) { ready(row, q_width_); });
+            product(part, l.output, sums_, padded(m_.hidden));
+            each_row(part, [&](int row) {
                 add(row);
                 normed(row, l.feed_norm);
             });
-            product(l.gate_up, joined_.data(), joined_width_);
-            each_row([&](int row) {
+            product(part, l.gate_up, joined_, joined_width_);
+            each_row(part, [&](int row) {
                 const float* gate = joined_.data() + row * joined_width_;
                 rounded(joined_.data() + row * joined_width_, 2 * static_cast<size_t>(m_.wide));
                 activate(row, gate);
             });
-            product(l.down, sums_.data(), padded(m_.hidden));
-            each_row([&](int row) { add(row); });
+            product(part, l.down, sums_, padded(m_.hidden));
+            each_row(part, [&](int row) { add(row); });
         }
-        meeting_.wait();
-        for (int i; (i = meeting_.take()) < rows_.read_count;) {
-            float* out = out_ + static_cast<size_t>(i) * m_.hidden;
-            const size_t step = padded(m_.hidden);
-            std::vector<float> state(step, 0.0f);
-            rms_norm(x_.data() + rows_.read[i] * step, m_.final_norm, m_.hidden, m_.epsilon, state.data());
-            rounded(state.data(), m_.hidden);
-            std::memcpy(out, state.data(), m_.hidden * sizeof(float));
-        }
+        each(part, rows_.read_count, [&](int i) {
+            if (rows_.read[i] >= part.begin && rows_.read[i] < part.end) finish(i);
+        });
     }
 
    private:
@@ -175,20 +161,45 @@ class Pass {
         int width;  // how many of them
     };
 
+    // Rows that some members, or one, work on.
+    struct Part {
+        Part(int from, int to, int members) : begin(from), end(to), meeting(members) {}
+        const int begin, end;
+        std::vector<Task> tasks;
+        Meeting meeting;
+    };
+
     template <typename Value>
     static void at_least(std::vector<Value>& room, size_t size) {
         if (room.size() < size) room.resize(size);
     }
 
     template <typename Work>
-    void each_row(const Work& work) {
-        meeting_.wait();
-        for (int row; (row = meeting_.take()) < rows_.count;) work(row);
+    static void each(Part& part, int count, const Work& work) {
+        part.meeting.wait();
+        for (int i; (i = part.meeting.take()) < count;) work(i);
     }
 
-    void product(const Matrix& m, float* out, size_t step) {
-        meeting_.wait();
-        multiply(m, {in_.data(), codes_.data(), scales_.data(), width_, rows_.count}, out, step, meeting_);
+    template <typename Work>
+    static void each_row(Part& part, const Work& work) {
+        each(part, part.end - part.begin, [&](int i) { work(part.begin + i); });
+    }
+
+    void product(Part& part, const Matrix& m, std::vector<float>& out, size_t step) {
+        part.meeting.wait();
+        const size_t at = part.begin * width_;
+        const Inputs in = {in_.data() + at, codes_.data() + (codes_.empty() ? 0 : at),
+                           scales_.data() + (scales_.empty() ? 0 : part.begin), width_, part.end - part.begin};
+        multiply(m, in, out.data() + part.begin * step, step, part.meeting);
+    }
+
+    void finish(int i) {
+        float* out = out_ + static_cast<size_t>(i) * m_.hidden;
+        const size_t step = padded(m_.hidden);
+        std::vector<float> state(step, 0.0f);
+        rms_norm(x_.data() + rows_.read[i] * step, m_.final_norm, m_.hidden, m_.epsilon, state.data());
+        rounded(state.data(), m_.hidden);
+        std::memcpy(out, state.data(), m_.hidden * sizeof(float));
     }
 
     bool bfloat() const { return m_.activations == BFLOAT; }
@@ -280,16 +291,16 @@ class Pass {
     }
 
     // Head after head of a sequence, so that its keys and values stay near.
-    void share_queries() {
+    void share_queries(Part& part) const {
         const int group = m_.heads / m_.kv_heads;
         const int width = std::min(group, QUERIES_AT_ONCE);
         const int most = std::max(1, QUERIES_AT_ONCE / width);
-        for (int row = 0, end = 0; row < rows_.count; row = end) {
-            while (end < rows_.count && rows_.owners[end] == rows_.owners[row]) end++;
+        for (int row = part.begin, end = row; row < part.end; row = end) {
+            while (end < part.end && rows_.owners[end] == rows_.owners[row]) end++;
             for (int head = 0; head < m_.kv_heads; head++)
                 for (int from = row; from < end; from += most)
                     for (int first = 0; first < group; first += width)
-                        tasks_.push_back(
+                        part.tasks.push_back(
                             {from, std::min(most, end - from), head, first, std::min(width, group - first)});
         }
     }
@@ -318,12 +329,11 @@ class Pass {
     const Rows& rows_;
     uint8_t* arena_;
     float* out_;
-    Meeting meeting_;
     Heads heads_;
     size_t q_width_, kv_width_, width_, joined_width_;
     std::vector<float>&x_, &in_, &joined_, &sums_, &scales_;
     std::vector<Code>& codes_;
-    std::vector<Task> tasks_;
+    std::deque<Part> parts_;
 };
 
 }  // namespace engine
