@@ -80,18 +80,28 @@ class Reading {
             if (logits_ == nullptr) {
                 const Inputs in = {asked_.states, nullptr, nullptr, static_cast<size_t>(hidden_), asked_.count};
                 multiply_panels(head_, in, from, to, logits.data(), step);
-            } else {
-                for (int row = 0; row < asked_.count; row++)
-                    std::memcpy(logits.data() + row * step, logits_ + row * logits_step_ + first, width * sizeof(float));
             }
             for (int row = 0; row < asked_.count; row++)
-                take_in(member, tile, row, logits.data() + row * step, first, width);
+                take_in(member, tile, row, tile_of(row, first, width, logits.data() + row * step), first, width);
         }
         meeting_.wait();
         for (int row; (row = meeting_.take()) < asked_.count;) conclude(row);
     }
 
    private:
+    // Whole lanes of logits, rounded where that is asked for; those that are there already stay where they are if they can.
+    const float* tile_of(int row, int first, int width, float* room) const {
+        const int whole = static_cast<int>(padded(width));
+        if (logits_ != nullptr) {
+            const float* given = logits_ + row * logits_step_ + first;
+            if (whole == width && !asked_.bfloat) return given;
+            std::memcpy(room, given, width * sizeof(float));
+        }
+        for (int i = width; i < whole; i++) room[i] = -INFINITY;
+        if (asked_.bfloat) round_row(room, whole);
+        return room;
+    }
+
     float single(int row, int32_t id) const {
         if (logits_ != nullptr) return logits_[row * logits_step_ + id];
         const float* state = asked_.states + static_cast<size_t>(row) * hidden_;
@@ -121,9 +131,7 @@ class Reading {
         }
     }
 
-    void take_in(int member, int tile, int row, float* logits, int first, int width) {
-        for (int i = width; i < static_cast<int>(padded(width)); i++) logits[i] = -INFINITY;
-        if (asked_.bfloat) round_row(logits, padded(width));
+    void take_in(int member, int tile, int row, const float* logits, int first, int width) {
         Lanes most = all(-INFINITY);
         for (int i = 0; i < width; i += LANES) most = maximum(most, load(logits + i));
         const Lanes top = all(largest(most));
