@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from reference_engine.errors import (
     ModelNotFoundError,
 )
 from reference_engine.interface import (
+    Address,
     Description,
     Exactness,
     GeneratedToken,
@@ -27,6 +29,7 @@ from reference_engine.interface import (
     Rendered,
     SamplingParams,
     Scored,
+    ServableBackend,
     TokenDistribution,
     TokenizerBackend,
     Tool,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROFILES",
+    "Address",
     "CodedError",
     "Description",
     "EngineError",
@@ -57,12 +61,14 @@ __all__ = [
     "Rendered",
     "SamplingParams",
     "Scored",
+    "ServableBackend",
     "TokenDistribution",
     "TokenizerBackend",
     "Tool",
     "load_engine",
     "load_tokenizer",
     "noise_cloud",
+    "served_here",
 ]
 
 # Threads that spin while they wait make every operation many times slower as soon as another process wants the same
@@ -97,6 +103,15 @@ def load_tokenizer(path: str | Path, *, today: datetime | None = None) -> Tokeni
     from reference_engine.vocabulary import read_tokenizer
 
     return read_tokenizer(Path(path), today or PINNED_DATE)
+
+
+def served_here(engine: ServableBackend, *, profile: str = "fp32") -> AbstractContextManager[Address]:
+    """The OpenAI-compatible server over `engine` inside this process, on a free port of this machine and behind a token
+    of its own, until the context ends; what still runs then is broken off. Raises EngineRequestError."""
+    from reference_engine.server import ServerSettings
+    from reference_engine.server.here import served_here as serve
+
+    return serve(engine, ServerSettings(profile=profile, drain_s=0.0))
 
 
 def noise_cloud(

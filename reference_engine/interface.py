@@ -176,6 +176,14 @@ class ReferenceBackend(TokenizerBackend, Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is, up to and with /v1, and the bearer token that it lets in."""
+
+    base_url: str
+    token: str = field(repr=False)
+
+
 class ServableBackend(ReferenceBackend, Protocol):
     """A model that a server can hold conversations with."""
 
