@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
 from monitor.check.brake import Brake
+from monitor.check.budget import Budget
 from monitor.check.charge import Sizes, charge_of, charge_of_unanswered
 from monitor.check.options import Progress
 from monitor.check.storing import Storing
@@ -49,22 +50,41 @@ class Asked:
 
 
 class _BudgetReachedError(Exception):
-    """The money is spent: nothing more may be sent."""
+    """The budget is spent: nothing more may be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """timeout: seconds for all sending; max_cost: US dollars by `prices`; None: no limit. `sizes`: of all that may be
-    sent."""
+    """timeout: seconds for all sending, None: no limit. `prices` are what the budget's dollars go by; `sizes`: of all
+    that may be sent."""
 
     timeout: float | None
-    max_cost: float | None
+    budget: Budget
     prices: Prices | None
     sizes: Sizes
 
     def reached(self, spent: Tokens) -> bool:
-        usd = spent.usd(self.prices)
-        return usd is not None and self.max_cost is not None and usd >= self.max_cost
+        """Whether what was used ends the sending; requests are counted as they leave."""
+        use = replace(self.budget, requests=None).most_used(0, spent, self.prices)
+        return use is not None and use.share <= 1.0
+
+
+class _Counted:
+    """The pace of a client that may send so many requests and no more."""
+
+    def __init__(self, pace: Turns, left: int | None) -> None:
+        self._pace = pace
+        self._left = left
+
+    async def turn(self) -> None:
+        if self._left is not None:
+            if self._left <= 0:
+                raise _BudgetReachedError
+            self._left -= 1
+        await self._pace.turn()
+
+    def hold(self, seconds: float) -> None:
+        self._pace.hold(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +143,12 @@ async def _ask(
     limits = manner.limits
     storing = Storing(kept.flush, manner.pace or Pace(target.rpm, SystemClock()), manner.brake)
     asked.charge = charge_of(asked.all_samples, limits.sizes)
+    sent = sum(len(sample.attempts) for sample in asked.all_samples)
+    counted = _Counted(storing, None if limits.budget.requests is None else limits.budget.requests - sent)
     with manner.brake.on_this_task():
         async with (
             asyncio.timeout(limits.timeout),
-            Client(target, asked.capabilities, pace=storing) as client,
+            Client(target, asked.capabilities, pace=counted) as client,
         ):
             try:
                 for plan in plans:

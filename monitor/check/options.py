@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, Self
 
+from monitor.check.budget import Budget
 from monitor.errors import UsageError
 from probes.plan import ProbeKind
 
 DEFAULT_N = 40
 LEAST_N = 4
 MOST_N = 10_000
+_BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """n: single-token requests of the check. max_cost: US dollars. timeout: seconds for all sending. confirms: whether
-    it repeats a check that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier
-    checks are kept, where no service's configuration is stored that says so. Raises UsageError for what cannot be
-    meant."""
+    """n: single-token requests of the check. timeout: seconds for all sending. confirms: whether it repeats a check
+    that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier checks are kept, where
+    no service's configuration is stored that says so. Raises UsageError for what cannot be meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N
-    max_cost: float | None = None
+    budget: Budget = field(default_factory=Budget)
     timeout: float | None = None
     save: bool = True
     confirms: bool = False
@@ -36,15 +37,15 @@ class CheckOptions:
             raise UsageError(
                 f"--n {self.n} is not between {LEAST_N} and {MOST_N}.", remedy=f"The default is {DEFAULT_N}."
             )
-        if self.max_cost is not None and not self.max_cost > 0.0:
-            raise UsageError(f"--max-cost {self.max_cost} is not above 0.", remedy="Give US dollars, such as 0.01.")
         if self.timeout is not None and not self.timeout > 0.0:
             raise UsageError(f"--timeout {self.timeout:g} s is not above 0.", remedy="Give a time such as 90s or 10m.")
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The options of a queue entry: `probes` (names), `n`, `max_cost`, `timeout`; each has a default."""
-        known = {key: stored[key] for key in ("n", "max_cost", "timeout") if stored.get(key) is not None}
+        """The options of a queue entry: `probes` (names), `n`, `timeout`, `max_cost`, `max_requests`, `max_tokens`;
+        each has a default."""
+        known = {key: stored[key] for key in ("n", "timeout") if stored.get(key) is not None}
+        known["budget"] = Budget(*(stored.get(key) for key in _BUDGET))
         names = stored.get("probes")
         if names:
             known["probes"] = tuple(kind for kind in PROBES if kind.value in names)
@@ -55,7 +56,8 @@ class CheckOptions:
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
-        given = {"n": self.n, "max_cost": self.max_cost, "timeout": self.timeout}
+        limits = dict(zip(_BUDGET, (self.budget.usd, self.budget.requests, self.budget.tokens), strict=True))
+        given = {"n": self.n, "timeout": self.timeout, **limits}
         return {"probes": [kind.value for kind in self.probes], **{k: v for k, v in given.items() if v is not None}}
 
 

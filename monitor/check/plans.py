@@ -62,9 +62,9 @@ def affordable_plans(
     has_reference: bool,
     prices: Prices | None,
 ) -> tuple[tuple[Plan, ...], Estimate]:
-    """The plans as asked for, or with as many fewer requests as `max_cost` demands. Raises BudgetError where not even
-    the fewest are affordable, UsageError where a limit is given but no prices are."""
-    if options.max_cost is not None and prices is None:
+    """The plans as asked for, or with as many fewer requests as the budget demands. Raises BudgetError where not even
+    the fewest are affordable, UsageError where a limit in dollars is given but no prices are."""
+    if options.budget.usd is not None and prices is None:
         raise UsageError(
             "--max-cost needs prices, and the configuration names none for this endpoint.",
             remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
@@ -73,14 +73,15 @@ def affordable_plans(
     while True:
         plans = make_plans(options, seed, nonce, has_reference=has_reference, n=n)
         estimate = estimate_plans(plans, tokenizer, prices)
-        if options.max_cost is None or estimate.usd is None or estimate.usd <= options.max_cost:
+        use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
+        if use is None or use.share >= 1.0:
             return plans, estimate
         if n == LEAST_N:
             raise BudgetError(
-                f"The smallest check would cost ${estimate.usd:.6f}, more than --max-cost {options.max_cost:g}.",
-                remedy="Raise --max-cost, or choose fewer probes with --probe.",
+                f"The smallest check would take {use.words}.",
+                remedy="Raise the limit, or choose fewer probes with --probe.",
             )
-        n = max(LEAST_N, min(n - 1, int(n * options.max_cost / estimate.usd)))
+        n = max(LEAST_N, min(n - 1, int(n * use.share)))
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:

@@ -55,7 +55,7 @@ def check_against(
         has_reference=reference.engine is not None,
         prices=endpoint.prices,
     )
-    manner = Manner(Limits(options.timeout, options.max_cost, endpoint.prices, estimate.sizes))
+    manner = Manner(Limits(options.timeout, options.budget, endpoint.prices, estimate.sizes))
     with _ledger(endpoint, options, data) as ledger, _closing(ledger):
         done = asked_and_judged(Work(endpoint, options.probes, plans, manner), reference, ledger, progress)
         ledger.conclude(

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from monitor.check.budget import Budget
 from monitor.check.options import DEFAULT_N, PROBES, CheckOptions
 from monitor.check.plans import Estimate, affordable_plans
 from monitor.check.reference import open_reference
@@ -43,6 +44,8 @@ def probe(
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")] = None,
+    max_requests: Annotated[int | None, typer.Option(help="Requests that may be sent, every try counted.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens of prompts and answers that may be used.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Stop sending after this time, such as 90s or 10m.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file.")] = None,
@@ -62,7 +65,7 @@ def probe(
     options = CheckOptions(
         probes=tuple(kind for kind in PROBES if not probes or kind.value in {chosen.value for chosen in probes}),
         n=n,
-        max_cost=max_cost,
+        budget=Budget(max_cost, max_requests, max_tokens),
         timeout=None if timeout is None else _seconds(timeout),
         save=save,
         keep_bodies=timedelta(seconds=config.file.retention.bodies),

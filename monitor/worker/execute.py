@@ -13,6 +13,7 @@ from monitor import clock
 from monitor.check.ask import Limits as AskLimits
 from monitor.check.ask import Manner, Stop
 from monitor.check.brake import Brake
+from monitor.check.budget import Budget
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.plans import Estimate, affordable_plans
@@ -139,18 +140,16 @@ class _Attempt:
             CheckOptions.from_json(self._claimed.entry.options), confirms=self._claimed.entry.confirms is not None
         )
         reference = self._context.references.of(self._endpoint.config.reference)
-        plans, estimate, max_cost = self._affordable(options, reference)
+        plans, estimate, budget = self._affordable(options, reference)
         config = self._endpoint.config
         timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
-        asking = AskLimits(timeout, max_cost, config.prices, estimate.sizes)
+        asking = AskLimits(timeout, budget, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
         work = Work(config, options.probes, plans, Manner(asking, pace, self._brake))
         return asked_and_judged(work, reference, self._ledger, Silent())
 
-    def _affordable(
-        self, options: CheckOptions, reference: OpenReference
-    ) -> tuple[Sequence[Plan], Estimate, float | None]:
-        """The plans, and what they may cost, once that is reserved of the provider's day. Raises BudgetError."""
+    def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Sequence[Plan], Estimate, Budget]:
+        """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""
         config, nonce = self._endpoint.config, bytes.fromhex(self._claimed.entry.nonce)
 
         def plans_of(options: CheckOptions) -> tuple[Sequence[Plan], Estimate]:
@@ -166,17 +165,17 @@ class _Attempt:
 
         plans, estimate = plans_of(options)
         if estimate.usd is None:
-            return plans, estimate, None
-        budget = self._configured.config.daily_budget_microusd(config.provider)
-        granted = self._reserved(math.ceil(estimate.usd * _RESERVED_OF_ESTIMATE * 1e6), budget)
+            return plans, estimate, options.budget
+        of_day = self._configured.config.daily_budget_microusd(config.provider)
+        granted = self._reserved(math.ceil(estimate.usd * _RESERVED_OF_ESTIMATE * 1e6), of_day)
         if granted is None:
             raise BudgetError(
                 f"Provider {config.provider} has spent its budget of today.",
                 remedy="Raise its daily_budget_usd, or wait until midnight UTC.",
             )
         if granted < estimate.usd * 1e6:
-            plans, estimate = plans_of(replace(options, max_cost=granted / 1e6))
-        return plans, estimate, options.max_cost if budget is None else granted / 1e6
+            plans, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
+        return plans, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
 
     def _reserved(self, microusd: int, budget: int | None) -> int | None:
         entry, provider = self._claimed.entry, self._endpoint.config.provider

@@ -82,6 +82,8 @@ BAD_WORDS = [
     (["--model", "larc"], ["'larc'", "did you mean 'lark'"]),
     (["--timeout", "soon"], ["--timeout 'soon'"]),
     (["--max-cost", "1"], ["--max-cost needs prices"]),
+    (["--max-requests", "0"], ["--max-requests 0 is not above 0"]),
+    (["--max-tokens", "-5"], ["--max-tokens -5 is not above 0"]),
     (["--probe", "logprops"], ["'logprops'", "logprobs"]),
     (["--dryrun"], ["--dryrun", "--dry-run"]),
     (["--junit", "nowhere/report.xml"], ["nowhere/report.xml"]),
@@ -120,11 +122,20 @@ def test_a_provider_of_several_models_needs_one_named(installation: Installation
     assert_refused(ran, installation, "usage", "several models: lark, wren", remedy="--model")
 
 
-def test_a_budget_below_the_smallest_check(installation: Installation) -> None:
+SMALL_BUDGETS = [
+    ("--max-cost", "0.000001", ["The smallest check would take $0.", "more than --max-cost 1e-06"]),
+    ("--max-requests", "3", ["The smallest check would take 12 requests, more than --max-requests 3"]),
+    ("--max-tokens", "9", [" tokens, more than --max-tokens 9"]),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "says"), SMALL_BUDGETS)
+def test_a_budget_below_the_smallest_check(
+    installation: Installation, option: str, value: str, says: list[str]
+) -> None:
     with ScriptedServer(Lawful()) as server:
         installation.configure(server.base_url, entry={"prices": PRICES})
-        ran = installation.probe("--json", "--max-cost", "0.000001")
+        ran = installation.probe("--json", option, value)
 
-    says = ("The smallest check would cost $0.", "more than --max-cost 1e-06")
-    assert_refused(ran, installation, "budget_exhausted", *says, remedy="Raise --max-cost", exit_code=4)
+    assert_refused(ran, installation, "budget_exhausted", *says, remedy="Raise the limit", exit_code=4)
     assert server.received == []

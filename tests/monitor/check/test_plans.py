@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions
 from monitor.check.plans import make_plans
 from monitor.errors import UsageError
@@ -40,7 +41,9 @@ def test_without_a_reference_a_confirming_check_asks_the_anchors() -> None:
 
 
 def test_options_come_back_from_the_queue_as_they_went_in() -> None:
-    options = CheckOptions(probes=(ProbeKind.LOGPROBS, ProbeKind.LATENCY), n=12, max_cost=0.5, timeout=30.0)
+    options = CheckOptions(
+        probes=(ProbeKind.LOGPROBS, ProbeKind.LATENCY), n=12, budget=Budget(0.5, 40, 9000), timeout=30.0
+    )
 
     assert CheckOptions.from_json(options.to_json()) == options
     assert CheckOptions.from_json({}) == CheckOptions()

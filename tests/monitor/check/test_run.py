@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 from sqlalchemy import select
 
 from monitor import clock
+from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.run import run_check
-from monitor.config import load_config
+from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.store import Store
 from monitor.store.tables import Spending
 from probes.plan import ProbeKind
 from tests.endpoints.scripted_model import ScriptedModel
-from tests.endpoints.server import ScriptedServer
+from tests.endpoints.server import Connection, Received, ScriptedServer
 
 PRICES = {"input_usd_per_mtok": 1000.0, "output_usd_per_mtok": 1000.0}
 
 
 def test_what_a_check_by_hand_cost_counts_to_its_providers_day(tmp_path: Path) -> None:
-    file, data = tmp_path / "providers.yaml", DataDir(tmp_path / "data")
+    data = DataDir(tmp_path / "data")
     with ScriptedServer(ScriptedModel()) as server:
-        served = {"model": "lark", "name": "acme/lark-30b", "prices": PRICES}
-        provider = {"slug": "x", "base_url": server.base_url, "allow_private": True, "models": [served]}
-        file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
-        (endpoint,) = load_config(file).endpoints("x")
+        endpoint = endpoint_of(server, tmp_path)
 
         documents = [
             run_check(endpoint, CheckOptions(probes=(ProbeKind.ACCOUNTING,), n=4), data, Silent()) for _ in range(2)
@@ -37,3 +36,55 @@ def test_what_a_check_by_hand_cost_counts_to_its_providers_day(tmp_path: Path) -
         spending = session.scalars(select(Spending)).one()
     assert (spending.provider, spending.reserved_microusd) == ("x", 0)
     assert spending.settled_microusd == round(sum(document.cost.usd or 0.0 for document in documents) * 1e6) > 0
+
+
+@pytest.mark.parametrize("most", [5, 8, 12])
+def test_a_check_is_made_small_enough_for_a_number_of_requests(tmp_path: Path, most: int) -> None:
+    with ScriptedServer(ScriptedModel()) as server:
+        document = run_check(
+            endpoint_of(server, tmp_path), options_of(Budget(requests=most)), DataDir(tmp_path / "data"), Silent()
+        )
+
+    assert (len(server.received), document.partial) == (min(most, 8), False)
+
+
+def test_tries_count_as_requests_and_none_is_sent_beyond_the_limit(tmp_path: Path) -> None:
+    model = ScriptedModel()
+
+    async def every_other_fails(received: Received, connection: Connection) -> None:
+        if len(server.received) % 2:
+            await connection.reply(503, {"error": {"message": "overloaded"}}, headers={"Retry-After": "0"})
+        else:
+            await model(received, connection)
+
+    with ScriptedServer(every_other_fails) as server:
+        document = run_check(
+            endpoint_of(server, tmp_path), options_of(Budget(requests=8)), DataDir(tmp_path / "data"), Silent()
+        )
+
+    assert 4 < len(server.received) <= 8
+    assert document.partial
+
+
+def test_a_number_of_tokens_ends_the_asking(tmp_path: Path) -> None:
+    with ScriptedServer(ScriptedModel(extra_prompt_tokens=10_000)) as server:
+        document = run_check(
+            endpoint_of(server, tmp_path), options_of(Budget(tokens=15_000)), DataDir(tmp_path / "data"), Silent()
+        )
+
+    assert document.partial
+    assert 15_000 <= document.cost.tokens_in < 40_000
+    assert len(server.received) < 8
+
+
+def endpoint_of(server: ScriptedServer, folder: Path) -> EndpointConfig:
+    file = folder / "providers.yaml"
+    served = {"model": "lark", "name": "acme/lark-30b", "prices": PRICES}
+    provider = {"slug": "x", "base_url": server.base_url, "allow_private": True, "models": [served]}
+    file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
+    (endpoint,) = load_config(file).endpoints("x")
+    return endpoint
+
+
+def options_of(budget: Budget) -> CheckOptions:
+    return CheckOptions(probes=(ProbeKind.ACCOUNTING,), n=8, budget=budget)
