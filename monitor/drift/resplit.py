@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +46,17 @@ def upper_tail(observed: int, prompts: Iterable[Deals]) -> float:
         product *= fft.rfft(np.bincount(deals.values, weights=deals.chances, minlength=length)) ** times
     mass = fft.irfft(product, length)
     return float(np.clip(mass[observed : largest + 1].sum(), SMALLEST_P, 1.0))
+
+
+@lru_cache(maxsize=4_096)
+def hypergeometric(successes: int, r_x: int, r_y: int) -> tuple[int, FloatArray]:
+    """How many of the successes among r_x + r_y answers fall to the first side: the fewest, and chances from it on."""
+    from scipy.special import gammaln
+
+    x = np.arange(max(0, successes - r_y), min(r_x, successes) + 1)
+    y = successes - x
+    ways = -(gammaln(x + 1) + gammaln(r_x - x + 1) + gammaln(y + 1) + gammaln(r_y - y + 1))
+    chances = np.exp(ways - ways.max())
+    chances /= chances.sum()
+    chances.flags.writeable = False
+    return int(x[0]), chances

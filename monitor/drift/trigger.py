@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monitor.drift.observation import FloatArray
-from monitor.drift.resplit import Deals, IntArray, upper_tail
+from monitor.drift.resplit import Deals, IntArray, hypergeometric, upper_tail
 
 # Where prompts differ in their number of answers, a prompt's statistic is rounded to this part of its unit.
 _FINENESS = 4
@@ -78,7 +78,7 @@ def trigger_test(paired: Paired) -> TriggerTest | None:
 
 
 def rate_test(paired: Paired) -> tuple[float, float]:
-    """The mean difference over prompts, weighted by their answers, and the two-sided p of its t: a shift of all prompts.
+    """Mean difference over prompts, weighted by their answers, and the two-sided p of its t: a shift of all prompts.
 
     With equal numbers of answers it is the paired t-test of p_i − q_i: prompts are the clusters, whatever their answers
     have in common. Never below 2^(1 − n), what the signs of n prompts can show.
@@ -107,7 +107,7 @@ def prompt_test(paired: Paired) -> float:
     rows = zip(paired.x.tolist(), paired.r_x.tolist(), (paired.x + paired.y).tolist(), paired.r_y.tolist(), strict=True)
     observed, deals = 0, []
     for x, r_x, called, r_y in rows:
-        least, dealt = _hypergeometric(called, r_x, r_y, unit)
+        least, dealt = _squares(called, r_x, r_y, unit)
         observed += int(dealt.values[x - least])
         deals.append(dealt)
     return upper_tail(observed, deals)
@@ -118,16 +118,12 @@ def _equal(paired: Paired) -> bool:
 
 
 @lru_cache(maxsize=4_096)
-def _hypergeometric(called: int, r_x: int, r_y: int, unit: float) -> tuple[int, Deals]:
+def _squares(called: int, r_x: int, r_y: int, unit: float) -> tuple[int, Deals]:
     """The smallest x, and the deals of x = that, that + 1, …"""
-    from scipy.special import gammaln
-
-    x = np.arange(max(0, called - r_y), min(r_x, called) + 1)
-    y = called - x
-    ways = -(gammaln(x + 1) + gammaln(r_x - x + 1) + gammaln(y + 1) + gammaln(r_y - y + 1))
-    chances = np.exp(ways - ways.max())
-    squares = (x / r_x - y / r_y) ** 2 * (r_x * r_y / (r_x + r_y))
-    return int(x[0]), Deals(np.rint(squares / unit).astype(np.int64), chances / chances.sum())
+    least, chances = hypergeometric(called, r_x, r_y)
+    x = np.arange(least, least + chances.size)
+    squares = (x / r_x - (called - x) / r_y) ** 2 * (r_x * r_y / (r_x + r_y))
+    return least, Deals(np.rint(squares / unit).astype(np.int64), chances)
 
 
 def gap(paired: Paired) -> float:
