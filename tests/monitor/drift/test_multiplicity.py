@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitor.drift.multiplicity import Family, across_families, e_bh
+
+
+def test_a_family_pays_for_its_tests_and_the_run_for_its_families() -> None:
+    adjusted = across_families({Family.TRIGGER: [0.01, 0.5], Family.LOOP: [0.03], Family.LATENCY: []})
+    assert adjusted == {Family.TRIGGER: pytest.approx(0.04), Family.LOOP: pytest.approx(0.04)}
+
+
+def test_one_of_two_hundred_endpoints_needs_four_thousand() -> None:
+    others = {f"endpoint-{i}": 1.0 for i in range(199)}
+    assert e_bh({**others, "moved": 3_999.0}, 0.05) == frozenset()
+    assert e_bh({**others, "moved": 4_000.0}, 0.05) == {"moved"}
+    assert e_bh({}, 0.05) == frozenset()
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text("abcd", max_size=2), st.floats(0.0, 1e6), max_size=12), st.floats(0.01, 0.5))
+def test_the_largest_are_listed_and_each_pays_for_the_list(e_values: dict[str, float], alpha: float) -> None:
+    listed = e_bh(e_values, alpha)
+    assert all(e_values[name] >= len(e_values) / (alpha * len(listed)) for name in listed)
+    left = [e_values[name] for name in e_values if name not in listed]
+    assert max(left, default=0.0) <= min((e_values[name] for name in listed), default=np.inf)
+
+
+def test_a_shared_shock_keeps_the_share_of_false_discoveries() -> None:
+    rng = np.random.default_rng(0)
+    false = []
+    for _ in range(2_000):
+        shock = rng.exponential()  # mean 1, the same for all unchanged endpoints
+        e_values = {f"same-{i}": shock * 10 for i in range(2)} if rng.random() < 0.1 else {"same-0": 0.0, "same-1": 0.0}
+        listed = e_bh({**e_values, "moved": 1e4}, 0.1)
+        false.append(len(listed - {"moved"}) / max(1, len(listed)))
+    assert np.mean(false) <= 0.1
