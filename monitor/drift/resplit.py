@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from monitor.drift.observation import FloatArray
 IntArray = NDArray[np.int64]
 # Below this a tail is the rounding of the transforms that computed it.
 SMALLEST_P = 1e-12
+# Ways to deal one prompt's answers that are looked at one by one. 200,000 where a run's verdict hangs on random ones.
+MOST_WAYS = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,3 +63,45 @@ def hypergeometric(successes: int, r_x: int, r_y: int) -> tuple[int, FloatArray]
     chances /= chances.sum()
     chances.flags.writeable = False
     return int(x[0]), chances
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """How the answers of several kinds may fall to the first side: counts [ways, kinds], the chance of each way, and
+    which row was seen."""
+
+    counts: IntArray
+    chances: FloatArray
+    seen: int
+
+
+def ways(x: IntArray, y: IntArray, most: int, rng: np.random.Generator) -> Ways:
+    """Every way to deal x + y of each kind anew, shapes [kinds]; where there may be more than `most`, so many random
+    ones, the one seen among them."""
+    pooled, first = x + y, int(x.sum())
+    # The last kind takes what is left, so the commonest comes last.
+    order = np.argsort(pooled, kind="stable")
+    if min(prod((np.minimum(pooled, first)[order[:-1]] + 1).tolist()), comb(int(pooled.sum()), first)) > most:
+        drawn = rng.multivariate_hypergeometric(pooled, first, size=most - 1, method="marginals")
+        return Ways(np.vstack([x, drawn]), np.full(most, 1.0 / most), 0)
+    counts = _every_way(pooled[order].tolist(), first)[:, np.argsort(order)]
+    return Ways(counts, _chances(counts, pooled), int(np.flatnonzero((counts == x).all(axis=1))[0]))
+
+
+def _every_way(pooled: list[int], first: int) -> IntArray:
+    counts, left = np.zeros((1, 0), dtype=np.int64), sum(pooled)
+    for held in pooled[:-1]:
+        left -= held
+        share = np.arange(min(held, first) + 1)
+        counts = np.column_stack([np.repeat(counts, share.size, axis=0), np.tile(share, len(counts))])
+        dealt = counts.sum(axis=1)
+        counts = counts[(dealt <= first) & (dealt + left >= first)]
+    return np.column_stack([counts, first - counts.sum(axis=1)])
+
+
+def _chances(counts: IntArray, pooled: IntArray) -> FloatArray:
+    from scipy.special import gammaln
+
+    logs = -(gammaln(counts + 1) + gammaln(pooled - counts + 1)).sum(axis=1)
+    chances = np.exp(logs - logs.max())
+    return np.asarray(chances / chances.sum())
