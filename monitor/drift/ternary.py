@@ -12,6 +12,7 @@ import numpy as np
 from monitor.drift.interval import Interval
 from monitor.drift.observation import FloatArray
 from monitor.drift.rates import wilson
+from monitor.drift.rule import DRIFT_P, SUSPECT_P, Verdict
 from monitor.drift.trigger import Paired
 
 _RESAMPLES = 2_000
@@ -62,6 +63,16 @@ def outcome(found: Difference | None, margin: Margin) -> Outcome:
         return Outcome.FAIL
     within = interval.low > -margin.width and (margin.one_sided or interval.high < margin.width)
     return Outcome.PASS if within else Outcome.INCONCLUSIVE
+
+
+def verdict(found: Outcome, p: float) -> Verdict:
+    """What an outcome says by the one rule of a run; p is Holm-adjusted. A failure that p does not bear out concludes
+    nothing."""
+    if found is Outcome.PASS:
+        return Verdict.OK
+    if found is Outcome.FAIL and p <= SUSPECT_P:
+        return Verdict.DRIFT if p <= DRIFT_P else Verdict.SUSPECT
+    return Verdict.INCONCLUSIVE
 
 
 def difference(paired: Paired, *, level: float = 0.95, seed: int = 0) -> Difference | None:

@@ -49,29 +49,29 @@ def test_no_bet_gains_on_average_while_scores_are_lawful(
     assert min(state.after(0.0).value, state.after(1.0).value) >= 0.0
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.integers(1, 30), st.lists(st.floats(1e-12, 1.0), max_size=40))
 def test_no_calibrator_gains_on_uniform_p_values(horizon: int, past: list[float]) -> None:
     state = PValueProcess.start(horizon)
     for p in past:
         state = state.after(p)
     # An integral over p on u = p^(1/10), where every calibrator is smooth.
-    u = (np.arange(2_000) + 0.5) / 2_000
+    u = (np.arange(400) + 0.5) / 400
     mean = np.mean([state.after(float(p)).value * 10 * w for p, w in zip(u**10, u**9, strict=True)])
-    assert mean <= state.value * (1 + 1e-3)
+    assert mean <= state.value * (1 + 2e-3)
 
 
 def test_an_unchanged_endpoint_seldom_reaches_twenty() -> None:
     rng = np.random.default_rng(0)
     reached = []
-    for _ in range(60):
-        state = DifferenceProcess.start(0.0, 600)
+    for _ in range(40):
+        state = DifferenceProcess.start(0.0, 360)
         values = []
-        for difference in np.concatenate([(run := night(rng)).p - run.q for _ in range(5)]).tolist():
+        for difference in np.concatenate([(run := night(rng)).p - run.q for _ in range(3)]).tolist():
             state = state.after(difference)
             values.append(state.value)
         reached.append(max(values) >= 20)
-    assert np.mean(reached) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    assert np.mean(reached) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
 
 
 def nights_until_drift(rng: np.random.Generator, shift: float, lost: float) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def nights_until_drift(rng: np.random.Generator, shift: float, lost: float) -> t
 @pytest.mark.parametrize(("shift", "lost"), [(-0.25, 0.0), (0.0, 0.02)])
 def test_faults_too_small_for_one_run_are_found_within_a_month(shift: float, lost: float) -> None:
     rng = np.random.default_rng(0)
-    by_mean, by_p = np.median([nights_until_drift(rng, shift, lost) for _ in range(9)], axis=0)
+    by_mean, by_p = np.median([nights_until_drift(rng, shift, lost) for _ in range(7)], axis=0)
     assert by_p <= 25
     # A few lost prompts leave the mean where it was.
     assert (by_mean <= 15) == (shift != 0.0)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.drift.interval import Interval
+from monitor.drift.rule import Verdict
 from monitor.drift.ternary import (
     DEFAULT_MARGINS,
     Difference,
@@ -17,6 +18,7 @@ from monitor.drift.ternary import (
     difference,
     difference_in_differences,
     outcome,
+    verdict,
 )
 from monitor.drift.trigger import Paired
 
@@ -41,6 +43,20 @@ def test_an_interval_against_its_margin(low: float, high: float, two_sided: Outc
     found = Difference((low + high) / 2, Interval(low, high))
     assert outcome(found, Margin(0.03, one_sided=False)) is two_sided
     assert outcome(found, Margin(0.03)) is one_sided
+
+
+@pytest.mark.parametrize(
+    ("found", "p", "said"),
+    [
+        (Outcome.PASS, 1e-9, Verdict.OK),
+        (Outcome.FAIL, 1e-4, Verdict.DRIFT),
+        (Outcome.FAIL, 1e-2, Verdict.SUSPECT),
+        (Outcome.FAIL, 0.02, Verdict.INCONCLUSIVE),
+        (Outcome.INCONCLUSIVE, 1e-9, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_outcome_is_a_verdict_by_its_p(found: Outcome, p: float, said: Verdict) -> None:
+    assert verdict(found, p) is said
 
 
 def test_too_few_prompts_conclude_nothing() -> None:
@@ -88,15 +104,15 @@ def test_the_interval_holds_the_truth_nineteen_times_of_twenty(
     draw: Callable[[np.random.Generator], Paired], truth: float
 ) -> None:
     rng = np.random.default_rng(0)
-    found = [difference(draw(rng), seed=seed) for seed in range(200)]
+    found = [difference(draw(rng), seed=seed) for seed in range(120)]
     held = [one is not None and one.interval.low <= truth <= one.interval.high for one in found]
-    assert np.mean(held) >= 0.95 - 2.5 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean(held) >= 0.95 - 2.5 * np.sqrt(0.05 * 0.95 / 120)
 
 
 def test_what_moves_on_both_sides_drops_out() -> None:
     rng = np.random.default_rng(0)
     held = []
-    for seed in range(150):
+    for seed in range(100):
         p, harder = rng.beta(2, 1, 60), rng.beta(1, 2, 80)
         then, now = (
             answers(p - 0.3 * p * (1 - p), p, 8, rng),
@@ -105,7 +121,7 @@ def test_what_moves_on_both_sides_drops_out() -> None:
         found = difference_in_differences(now, then, seed=seed)
         assert found is not None
         held.append(found.interval.low <= 0.0 <= found.interval.high)
-    assert np.mean(held) >= 0.95 - 2.5 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(held) >= 0.95 - 2.5 * np.sqrt(0.05 * 0.95 / 100)
 
 
 def test_few_prompts_that_differ_leave_the_difference_of_differences_wide() -> None:
