@@ -155,9 +155,9 @@ def staged(size: Size, name: str, runs: int, seed: int) -> list[Figure]:
     hits = confirmed = 0
     for _ in range(runs):
         run = draw(size, FAULTS[name], rng)
-        if called(run.answers(rng), SCREEN_P):
+        if calls(run.answers(rng), SCREEN_P):
             hits += 1
-            confirmed += called(run.answers(rng), CONFIRM_P)
+            confirmed += calls(run.answers(rng), CONFIRM_P)
     design = STAGES[size][list(FAULTS).index(name)]
     return [
         Figure(size, name, "screen", hits, runs, design[0]),
@@ -165,7 +165,7 @@ def staged(size: Size, name: str, runs: int, seed: int) -> list[Figure]:
     ]
 
 
-def called(paired: Paired, p: float) -> bool:
+def calls(paired: Paired, p: float) -> bool:
     test = trigger_test(paired)
     return test is not None and test.p <= p
 

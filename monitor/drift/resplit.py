@@ -2,8 +2,8 @@
 
 While nothing changed, every way to deal a prompt's answers to the two sides is as likely as the one seen. A statistic
 that adds up over prompts therefore has a null distribution that can be computed whole, by convolution: no p-value hangs
-on a number of random re-splits, and none needs a seed. Statistics live on a lattice of whole numbers; rounding them to
-it changes the statistic a little, and the exactness of its test not at all.
+on a number of random re-splits, but where a single prompt may be dealt in too many ways. Statistics live on a lattice
+of whole numbers; rounding them to it changes the statistic a little, and the exactness of its test not at all.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def hypergeometric(successes: int, r_x: int, r_y: int) -> tuple[int, FloatArray]
 
     x = np.arange(max(0, successes - r_y), min(r_x, successes) + 1)
     y = successes - x
-    ways = -(gammaln(x + 1) + gammaln(r_x - x + 1) + gammaln(y + 1) + gammaln(r_y - y + 1))
-    chances = np.exp(ways - ways.max())
+    logs = -(gammaln(x + 1) + gammaln(r_x - x + 1) + gammaln(y + 1) + gammaln(r_y - y + 1))
+    chances = np.exp(logs - logs.max())
     chances /= chances.sum()
     chances.flags.writeable = False
     return int(x[0]), chances
