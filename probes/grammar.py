@@ -72,6 +72,18 @@ class Draw:
     def choice(self, options: Sequence[T]) -> T:
         return options[self.below(len(options))]
 
+    def shuffled(self, options: Sequence[T]) -> list[T]:
+        """All of them, in an order of which each is equally likely."""
+        order = list(options)
+        for place in range(len(order) - 1, 0, -1):
+            other = self.below(place + 1)
+            order[place], order[other] = order[other], order[place]
+        return order
+
+    def some(self, options: Sequence[T], count: int) -> list[T]:
+        """`count` different ones, in any order."""
+        return self.shuffled(options)[:count]
+
     def digits(self, length: int) -> str:
         """A number of that many digits without a leading zero."""
         return str(10 ** (length - 1) + self.below(9 * 10 ** (length - 1)))
