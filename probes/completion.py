@@ -15,7 +15,9 @@ Endpoint = Literal["/v1/chat/completions", "/v1/completions"]
 class ToolCall:
     """One parsed call. Exactly one of `arguments` (decoded) and `arguments_raw` (undecodable text) is set.
 
-    `arguments_recovered` is what undecodable text seems to have meant: for diagnosis, never scored.
+    `arguments_recovered` is what undecodable text seems to have meant: for diagnosis, never scored. `arguments_text` is
+    the argument text as a client gets it, decodable or not; where `as_string` is False the arguments came as a JSON
+    value instead of a string, and it is that value written out.
     """
 
     name: str
@@ -23,6 +25,8 @@ class ToolCall:
     arguments: Mapping[str, Any] | None = None
     arguments_raw: str | None = None
     arguments_recovered: Mapping[str, Any] | None = None
+    arguments_text: str = ""
+    as_string: bool = True
 
 
 @dataclass(frozen=True, slots=True)

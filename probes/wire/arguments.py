@@ -69,7 +69,7 @@ class ArgumentJudge:
         tool = self.tools.get(slot.name)
         came = frozenset(non_string_values(tool.schema.parameters, arguments)) if tool else frozenset[Came]()
         passes = failure in (None, Quirk.TC_VALUE_MISMATCH)
-        return JudgedCall(ToolCall(slot.name, call_id, arguments), frozenset(quirks), passes, came)
+        return JudgedCall(_decoded(slot, call_id, arguments), frozenset(quirks), passes, came)
 
     def _failure_of(self, name: str, arguments: Mapping[str, Any]) -> Quirk | None:
         if name not in self.tools:
@@ -107,9 +107,13 @@ def read_interrupted(slot: CallSlot, call_id: str) -> ToolCall:
     whole = as_whole_object(slot.arguments) if nesting_of(slot.arguments) <= MAX_NESTING else None
     if whole is None:
         return _undecoded(slot, call_id, None)
-    return ToolCall(slot.name, call_id, paired_json(whole))
+    return _decoded(slot, call_id, paired_json(whole))
+
+
+def _decoded(slot: CallSlot, call_id: str, arguments: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(slot.name, call_id, arguments, arguments_text=slot.arguments, as_string=slot.as_string)
 
 
 def _undecoded(slot: CallSlot, call_id: str, recovered: Mapping[str, Any] | None) -> ToolCall:
     meant = None if recovered is None else paired_json(recovered)
-    return ToolCall(slot.name, call_id, None, slot.arguments, meant)
+    return ToolCall(slot.name, call_id, None, slot.arguments, meant, slot.arguments, slot.as_string)

@@ -14,11 +14,13 @@ from probes.wire.surrogates import has_lone_surrogate, paired
 
 @dataclass(slots=True)
 class CallSlot:
-    """One call as far as it has come. `bare` marks the old `function_call`, which has neither id nor index."""
+    """One call as far as it has come. `bare` marks the old `function_call`, which has neither id nor index; `as_string`
+    is False once arguments came as anything else."""
 
     id: str = ""
     name: str = ""
     bare: bool = False
+    as_string: bool = True
     pieces: list[str] = field(default_factory=list)
 
     @property
@@ -128,6 +130,7 @@ class CallSlots:
         else:
             if isinstance(arguments, dict):
                 self.quirks.add(Quirk.TC_ARGS_NOT_STRING)
+            slot.as_string = False
             piece = json.dumps(arguments, ensure_ascii=False)
         slot.pieces.append(piece)
         return piece != ""

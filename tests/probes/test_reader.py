@@ -296,3 +296,18 @@ def test_quirks_stand_in_the_order_of_the_table() -> None:
     completion = read_body(body({"content": "a</s>", "reasoning": "r"}, id=""))
     assert list(completion.quirks) == sorted(completion.quirks, key=list(Quirk).index)
     assert len(completion.quirks) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "as_string"),
+    [
+        ('{"n": 2.0, "m": 9007199254740993}', '{"n": 2.0, "m": 9007199254740993}', True),
+        ('{"n": ', '{"n": ', True),
+        ("", "", True),
+        ({"n": 2.0}, '{"n": 2.0}', False),
+    ],
+)
+def test_a_call_keeps_its_argument_text_as_it_came(arguments: Any, text: str, as_string: bool) -> None:
+    entry = {"index": 0, "id": "a", "function": {"name": "f", "arguments": arguments}}
+    (call,) = read_body(body({"tool_calls": [entry]})).tool_calls
+    assert (call.arguments_text, call.as_string) == (text, as_string)
