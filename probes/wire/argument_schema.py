@@ -6,18 +6,24 @@ a pattern is tried only on strings that it cannot take long for, and `uniqueItem
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 MAX_UNIQUE_ITEMS = 1_000
+# Arguments that fail by more say nothing new.
+MAX_FAULTS = 100
 
 # A pattern may take about this many steps; a second of Python's matcher.
 _STEPS = 10**8
@@ -28,15 +34,81 @@ _UNBOUNDED = re.compile(r"(?<!\\)(?:[*+]|\{\d+,\})")
 _REPEATED_GROUP = re.compile(r"(?<!\\)\)(?:[*+]|\{\d+,\})")
 _BACKREFERENCE = re.compile(r"\\[1-9]|\(\?P=")
 
-# What a schema that passed its own check can still raise while it judges.
-_UNJUDGEABLE = (SchemaError, UnknownType, Unresolvable, RecursionError, re.error)
+# What a schema that passed its own check can still raise while it judges; ValueError: an `$id` that is no URL.
+_UNJUDGEABLE = (SchemaError, UnknownType, Unresolvable, RecursionError, re.error, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """The first thing that arguments fail by: a JSON pointer into them, and the keyword of the schema that rejects what
+    is there. `kind` is the pointer with `*` for every index; `count` is how many faults there are, `MAX_FAULTS` at
+    most."""
+
+    pointer: str
+    keyword: str
+    kind: str
+    count: int
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "string") or len(instance) > longest_safe(pattern):
+        return
+    if not re.search(pattern, instance):
+        yield ValidationError("does not match the pattern")
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "array") and len(instance) <= MAX_UNIQUE_ITEMS:
+        yield from Draft202012Validator.VALIDATORS["uniqueItems"](validator, wanted, instance, schema) or ()
+
+
+def _multiple_of(validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """By the digits that are written: 0.3 is a multiple of 0.1. What no float can hold is a multiple of nothing."""
+    if not validator.is_type(instance, "number") or not _is_finite(divisor):
+        return
+    if not _is_finite(instance) or _as_fraction(instance) % _as_fraction(divisor):
+        yield ValidationError("is no multiple")
+
+
+def _is_finite(number: int | float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def _as_fraction(number: int | float) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(float.__repr__(number))
+
+
+def _is_written_integer(_checker: Any, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_GUARDS = {"pattern": _pattern, "uniqueItems": _unique_items, "multipleOf": _multiple_of}
+
+DRAFT_2020_12: Any = extend(Draft202012Validator, _GUARDS)  # type: ignore[no-untyped-call]
+DRAFT_7: Any = extend(Draft7Validator, _GUARDS)  # type: ignore[no-untyped-call]
+# As 2020-12, but 2.0 is no integer.
+WRITTEN_INTEGERS: Any = extend(  # type: ignore[no-untyped-call]
+    DRAFT_2020_12, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_written_integer)
+)
 
 
 class ArgumentSchema:
-    """The `parameters` of a declared tool; None stands for no demands at all."""
+    """The `parameters` of a declared tool; None stands for no demands at all.
 
-    def __init__(self, parameters: object) -> None:
+    `dialect` is one of DRAFT_2020_12, DRAFT_7 and WRITTEN_INTEGERS; `formats` says which formats are asserted.
+    """
+
+    def __init__(
+        self, parameters: object, *, dialect: Any = DRAFT_2020_12, formats: FormatChecker | None = None
+    ) -> None:
         self.parameters: Any = {} if parameters is None else parameters
+        self._dialect = dialect
+        self._formats = formats
+
+    @property
+    def judges(self) -> bool:
+        """Whether it can reject anything; a schema that is itself invalid cannot."""
+        return self._validator is not None
 
     def accepts(self, arguments: object) -> bool:
         """Whether `arguments` pass. A schema that is itself invalid or refers elsewhere rejects nothing."""
@@ -45,14 +117,38 @@ class ArgumentSchema:
         except _UNJUDGEABLE:
             return True
 
+    def fault(self, arguments: object) -> SchemaFault | None:
+        """What `arguments` fail by, None where they pass as by `accepts`."""
+        try:
+            errors = [] if self._validator is None else list(islice(self._validator.iter_errors(arguments), MAX_FAULTS))
+        except _UNJUDGEABLE:
+            return None
+        return _fault(errors) if errors else None
+
     @cached_property
     def _validator(self) -> Any:
         try:
-            Draft202012Validator.check_schema(self.parameters)
-            hazardous = _names_by_hazardous_pattern(self.parameters)
+            self._dialect.check_schema(self.parameters)
+            if _names_by_hazardous_pattern(self.parameters):
+                return None
+            return self._dialect(self.parameters, registry=Registry(), format_checker=self._formats)
         except _UNJUDGEABLE:
             return None
-        return None if hazardous else _Guarded(self.parameters, registry=Registry())
+
+
+def _fault(errors: list[ValidationError]) -> SchemaFault:
+    path = list(errors[0].absolute_path)
+    return SchemaFault(
+        pointer="".join(f"/{_escaped(step)}" for step in path),
+        # A schema that is `false` rejects without a keyword.
+        keyword=str(errors[0].validator or "false"),
+        kind="".join("/*" if isinstance(step, int) else f"/{_escaped(step)}" for step in path),
+        count=len(errors),
+    )
+
+
+def _escaped(step: str | int) -> str:
+    return str(step).replace("~", "~0").replace("/", "~1")
 
 
 def longest_safe(pattern: str) -> int:
@@ -74,20 +170,3 @@ def _names_by_hazardous_pattern(schema: object) -> bool:
     if isinstance(patterns, dict) and any(longest_safe(pattern) <= _EXPONENTIAL_LENGTH for pattern in patterns):
         return True
     return any(map(_names_by_hazardous_pattern, schema.values()))
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "string") or len(instance) > longest_safe(pattern):
-        return
-    if not re.search(pattern, instance):
-        yield ValidationError("does not match the pattern")
-
-
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if validator.is_type(instance, "array") and len(instance) <= MAX_UNIQUE_ITEMS:
-        yield from Draft202012Validator.VALIDATORS["uniqueItems"](validator, wanted, instance, schema) or ()
-
-
-_Guarded = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {"pattern": _pattern, "uniqueItems": _unique_items}
-)
