@@ -53,30 +53,29 @@ def junk_before(text: str) -> Junk | None:
     return Junk(next(objects_in(text[start:]), None))
 
 
-def second_copy(text: str) -> Mapping[str, Any] | None:
-    """The object that `text` says twice, the first time possibly without its end; None where it does not."""
+def second_copy(text: str) -> str | None:
+    """The second copy of an object that `text` says twice, the first time possibly without its end; None where it does
+    not."""
     body = text.strip()
-    closed = _after_a_closed_copy(body)
-    return closed if closed is not None else _after_an_unclosed_copy(body)
+    return _after_a_closed_copy(body) or _after_an_unclosed_copy(body)
 
 
-def _after_a_closed_copy(body: str) -> Mapping[str, Any] | None:
+def _after_a_closed_copy(body: str) -> str | None:
     try:
         first, end = _DECODER.raw_decode(body)
     except (ValueError, RecursionError):
         return None
     second = as_whole_object(body[end:])
-    return second if second is not None and equal_json(first, second) else None
+    return body[end:] if second is not None and equal_json(first, second) else None
 
 
-def _after_an_unclosed_copy(body: str) -> Mapping[str, Any] | None:
+def _after_an_unclosed_copy(body: str) -> str | None:
     for start in _braces(body, 1):
         first = body[:start].rstrip()
         # After a colon or a bracket an object may stand by rights.
-        if ":" in first and first[-1] not in ":[" and body.startswith(first, start):
-            second = as_whole_object(body[start:])
-            if second is not None:
-                return second
+        begun_again = ":" in first and first[-1] not in ":[" and body.startswith(first, start)
+        if begun_again and as_whole_object(body[start:]) is not None:
+            return body[start:]
     return None
 
 

@@ -98,7 +98,7 @@ class ArgumentJudge:
             quirks.add(Quirk.TC_REPETITION_RUNAWAY)
         elif (copy := second_copy(text)) is not None:
             quirks.add(Quirk.TC_ARGS_DUPLICATED)
-            recovered = copy
+            recovered = as_whole_object(copy)
         return JudgedCall(_undecoded(slot, call_id, recovered), frozenset(quirks))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 # A lawful answer is some ten levels deep; beyond this nothing is read.
 MAX_NESTING = 128
@@ -26,6 +26,28 @@ def parse_strict_json(text: str) -> Any:
     return _parse(text, _STRICT)
 
 
+class WrittenFloat(float):
+    """A number that came with a fraction, an exponent or a negative zero, with the text it was written in."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+class RepeatedKeys(dict[str, Any]):
+    """An object whose text says a key more than once; the last one counts, as with most parsers."""
+
+
+def parse_exact_json(text: str) -> Any:
+    """The value of `text`, nothing of it lost: numbers that are not plain integers are `WrittenFloat`s, objects that
+    say a key twice are `RepeatedKeys`. Raises ValueError as `parse_strict_json` does."""
+    return _parse(text, _EXACT)
+
+
 def _parse(text: str, decoder: json.JSONDecoder) -> Any:
     if nesting_of(text) > MAX_NESTING:
         raise ValueError("nested too deeply")
@@ -39,9 +61,21 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
+def _integer(text: str) -> int | WrittenFloat:
+    return WrittenFloat(text) if text == "-0" else int(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else RepeatedKeys(value)
+
+
 # Made once: making one takes as long as reading a short answer.
 _LENIENT = json.JSONDecoder(parse_constant=float)
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
+_EXACT = json.JSONDecoder(
+    parse_float=WrittenFloat, parse_int=_integer, parse_constant=_refuse_constant, object_pairs_hook=_object
+)
 
 
 def nesting_of(text: str) -> int:
