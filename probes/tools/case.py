@@ -97,12 +97,14 @@ class Leaf:
 class ExpectedCall:
     """`args` maps RFC 6901 pointers to how the value there is compared, containers included; "" is all arguments.
 
-    A value that no pointer covers is wrong unless `open`.
+    A value that no pointer covers is wrong unless `open`. `example` is right arguments, for the lint; it is needed only
+    where the pointers and their values do not make them, because of a regex or an `open` call.
     """
 
     name: str
     args: Mapping[str, Leaf]
     open: bool = False
+    example: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
