@@ -39,13 +39,16 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One attempt and what it amounts to: exactly one of `failure` and a usable `completion` where it was answered."""
+    """One attempt and what it amounts to: exactly one of `failure` and a usable `completion` where it was answered.
+
+    `left_at` is when the request left, on the monotonic clock; None where no answer began."""
 
     attempt: Attempt
     completion: Completion | None
     failure: Failure | None
     status: int | None
     retry_after_s: float | None = None
+    left_at: float | None = None
 
 
 class _Sink(Protocol):
@@ -180,7 +183,8 @@ class Asker:
         failure = failure or diagnose(answer)
         headers = kept(response.headers, self.redactor)
         attempt = Attempt(response.status, headers, body, sent_at, seconds)
-        return Exchange(_marked(attempt, failure), completion, failure, effective_status(answer), wait)
+        status = effective_status(answer)
+        return Exchange(_marked(attempt, failure), completion, failure, status, wait, response.sent_at)
 
     def _redacted(self, completion: Completion) -> Completion:
         """Servers quote the key they refuse; the rest of an answer comes from a model, which never saw it."""

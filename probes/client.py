@@ -17,7 +17,7 @@ from probes.errors import ProbeError
 from probes.failure import FailureKind
 from probes.learning import LEARNABLE_STATUSES, learn
 from probes.pace import Pace, Turns
-from probes.plan import Attempt, Item, Plan, ProbeKind, Sample
+from probes.plan import Attempt, Item, Outcome, Plan, ProbeKind, Sample
 from probes.retry import wait_before_retry
 from probes.standing import Standing, outcome_of
 from probes.target import Target
@@ -28,10 +28,13 @@ OnSample = Callable[[Sample], None]
 # Real endpoints teach four or five things; one that goes on is not going to be content.
 MAX_LESSONS = 6
 
-# Streams that run side by side slow each other down, so what they would measure is partly us.
+# Streams that run side by side slow each other down, so what they would measure is partly us; a plan whose items say
+# when they leave measures just that.
 _ONE_AT_A_TIME = frozenset({ProbeKind.LATENCY})
 # Nothing was heard from the provider yet: a second try would be no wiser than the first.
 _NO_CONTACT = frozenset({FailureKind.DNS, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.TLS})
+# The ways of a 4xx that may be about the body alone: refused, no such path, refused in plain text.
+_OF_THE_BODY = frozenset({FailureKind.REJECTED, FailureKind.NOT_FOUND, FailureKind.PROTOCOL})
 
 
 class Client:
@@ -79,11 +82,12 @@ class Client:
         the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
         done by then are the error's `samples`.
         """
-        run = _Run(plan, on_sample)
+        run = _Run(plan, on_sample, self._clock.monotonic())
         try:
             while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
                 await self._sample(run, place)
-            width = 1 if plan.probe in _ONE_AT_A_TIME else self._target.max_concurrency
+            together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
+            width = self._target.max_concurrency if together else 1
             await self._side_by_side(run, width)
             if failure := run.standing.conclude():
                 raise failure.error()
@@ -117,11 +121,17 @@ class Client:
     async def _sample(self, run: _Run, place: int) -> None:
         item = run.plan.items[place]
         attempts: list[Attempt] = []
+        if item.at is not None:
+            await self._clock.sleep(max(0.0, run.due(item.at) - self._clock.monotonic()))
         exchange, request = await self._ask_until_settled(run, item, attempts)
-        failure = exchange.failure
-        sample = Sample(item, outcome_of(failure), exchange.completion, tuple(attempts), request)
+        late = None if item.at is None or exchange.left_at is None else exchange.left_at - run.due(item.at)
+        failure, outcome = exchange.failure, outcome_of(exchange.failure)
+        if item.verbatim and _is_refusal(exchange):
+            attempts[-1] = replace(attempts[-1], error=None)
+            failure, outcome = None, Outcome.REFUSED
+        sample = Sample(item, outcome, exchange.completion, tuple(attempts), request, late)
         run.keep(place, sample)
-        stop = run.standing.add(sample, failure)
+        stop = None if outcome is Outcome.REFUSED else run.standing.add(sample, failure)
         if stop is not None:
             raise stop.error()
 
@@ -144,7 +154,8 @@ class Client:
                 continue
             attempts.append(exchange.attempt)
             if exchange.failure is None:
-                self._observe(request, exchange)
+                if not item.verbatim:
+                    self._observe(request, exchange)
                 return exchange, request
             wait = self._wait(exchange, retries, had_contact)
             if wait is None:
@@ -154,11 +165,11 @@ class Client:
 
     def _request(self, item: Item) -> dict[str, Any]:
         body = {"model": self._target.served_name, **item.request, **self._target.extra_body}
-        return self.capabilities.adapt(body)
+        return {**body, **item.request} if item.verbatim else self.capabilities.adapt(body)
 
     def _learned(self, run: _Run, item: Item, sent: Mapping[str, Any], exchange: Exchange) -> bool:
         """Whether the item is worth sending again at once, in another form."""
-        if exchange.failure is None or exchange.failure.kind is FailureKind.QUOTA:
+        if item.verbatim or exchange.failure is None or exchange.failure.kind is FailureKind.QUOTA:
             return False
         if exchange.status not in LEARNABLE_STATUSES:
             return False
@@ -193,10 +204,15 @@ class _Run:
 
     plan: Plan
     on_sample: OnSample | None
+    began: float
     standing: Standing = field(default_factory=Standing)
     samples: dict[int, Sample] = field(default_factory=dict)
     taken: int = 0
     lessons: int = 0
+
+    def due(self, at: float) -> float:
+        """The moment, on the client's monotonic clock, that lies `at` seconds after the plan began."""
+        return self.began + at
 
     def next_place(self) -> int | None:
         if self.taken >= len(self.plan.items):
@@ -211,3 +227,9 @@ class _Run:
 
     def done(self) -> list[Sample]:
         return [self.samples[place] for place in sorted(self.samples)]
+
+
+def _is_refusal(exchange: Exchange) -> bool:
+    """Whether the endpoint turned this very body down, as one sent to be turned down asks it to."""
+    failure, status = exchange.failure, exchange.status
+    return failure is not None and failure.kind in _OF_THE_BODY and status is not None and 400 <= status < 500

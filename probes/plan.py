@@ -39,7 +39,9 @@ class Item:
 
     `key` is stable: the same anchor has the same key in every run; a single-use item's key is unique. `rep` counts the
     repeats of one item within a run. `request` is the body as the probe means it (model, stream and what the endpoint
-    turned out to refuse are the client's business).
+    turned out to refuse are the client's business). A `verbatim` one goes out as it stands: nothing is adapted or
+    learned, and a 4xx to it is its answer. `at` is when it is meant to leave, in seconds after its plan began; items
+    with one stand in that order, and go side by side whatever the probe.
     """
 
     key: str
@@ -47,6 +49,8 @@ class Item:
     request: Mapping[str, Any]
     endpoint: Endpoint = "/v1/chat/completions"
     anchor: bool = False
+    verbatim: bool = False
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class Attempt:
 class Sample:
     """One item and its normalised answer. `attempts[0]` is the first try, whatever the retries brought.
 
-    `request` is the body as sent by the last attempt, without headers or keys.
+    `request` is the body as sent by the last attempt, without headers or keys. `late_s` is how long after its `at` the
+    last attempt left: what the answer's times lack to those of a user who asked on time. None without an `at`.
     """
 
     item: Item
@@ -84,8 +89,12 @@ class Sample:
     completion: Completion | None
     attempts: tuple[Attempt, ...]
     request: Mapping[str, Any] = field(default_factory=dict)
+    late_s: float | None = None
 
     @property
     def first_attempt_ok(self) -> bool:
+        """Whether the first try was answered; a refusal answers an item that was sent to be refused."""
         first = self.attempts[0] if self.attempts else None
-        return first is not None and first.error is None and first.http_status is not None and first.http_status < 400
+        if first is None or first.error is not None or first.http_status is None:
+            return False
+        return first.http_status < 400 or (self.item.verbatim and self.outcome is Outcome.REFUSED)
