@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from probes.tools.families.errands import Names
 from probes.tools.families.parts import CODE
 from probes.tools.families.question import Wanted
 
-_LOOKED_UP = (("locker", "print", "label"), ("account", "open", "ledger"), ("file", "fetch", "folder"))
+_LOOKED_UP = (("locker", "print", "label"), ("card", "open", "ledger"), ("file", "fetch", "folder"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,6 @@ def called(*calls: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": list(calls), **more}
 
 
-def result(name: str, content: str | list[Mapping[str, Any]]) -> dict[str, Any]:
+def result(name: str, content: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a tool answered to the call of id `name`."""
     return {"role": "tool", "tool_call_id": name, "content": content}

@@ -49,7 +49,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A tool, the right call of it, and what a user `says` to have it made. `said` holds the words for each argument."""
+    """A tool, the right call of it, and what a user `says` to have it made; `said` has the words for each argument."""
 
     form: Form
     wanted: Wanted
@@ -58,7 +58,7 @@ class Errand:
 
     @property
     def tool(self) -> dict[str, Any]:
-        return schema.tool(self.form.name, self.form.description, self.form.parameters)
+        return self.form.tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,9 @@ class Form:
         )
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        return schema.closed({self.names.parameter(part.words): part.schema for part in self.parts.values()})
+    def tool(self) -> dict[str, Any]:
+        parameters = {self.names.parameter(part.words): part.schema for part in self.parts.values()}
+        return schema.tool(self.name, self.description, schema.closed(parameters))
 
     def errand(self, draw: Draw) -> Errand:
         given = {role: part.give(draw) for role, part in self.parts.items()}

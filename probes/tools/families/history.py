@@ -9,7 +9,7 @@ from probes.tools.case import Oracle, Trigger
 from probes.tools.families.call_ids import call_id, named_id, short_id, uuid_id
 from probes.tools.families.chain import Chain, called, result
 from probes.tools.families.errands import conversation, request
-from probes.tools.families.question import GREEDY, Family, JsonObject, Question, RightAnswer, must_call
+from probes.tools.families.question import BARE, GREEDY, Family, JsonObject, Question, RightAnswer, must_call
 
 _EITHER_WAY = "Something is missing in what I was given."
 
@@ -38,9 +38,7 @@ def _result_in_parts(draw: Draw) -> Question:
 def _swapped_results(draw: Draw) -> Question:
     """Two calls, their results in the other order: only the ids tell whose they are."""
     chain, persons, codes, names = Chain.of(draw), _two("{person}", draw), _two("{code}", draw), _two_ids(draw)
-    says = (
-        f'Look up the {chain.noun} of "{persons[0]}" and of "{persons[1]}", then {chain.does} of "{persons[1]}" only.'
-    )
+    says = f'Look up the {chain.noun} of "{persons[0]}" and of "{persons[1]}", then {chain.does} of the second.'
     calls = [chain.call(name, person) for name, person in zip(names, persons, strict=True)]
     results = [result(name, chain.found(code)) for name, code in zip(names, codes, strict=True)]
     messages = [*conversation(draw, says), called(*calls), *reversed(results)]
@@ -53,14 +51,16 @@ def _missing_result(draw: Draw) -> Question:
     says = f'Look up the {chain.noun} of "{persons[0]}" and of "{persons[1]}".'
     calls = [chain.call(name, person) for name, person in zip(names, persons, strict=True)]
     messages = [*conversation(draw, says), called(*calls), result(names[0], chain.found(fill("{code}", draw)))]
-    return _recover_or_refuse(request(messages, chain.tools, **GREEDY))
+    return _recover_or_refuse(request(messages, chain.tools, **BARE))
 
 
 def _unknown_id(draw: Draw) -> Question:
     """A result of a call that nobody made."""
     chain, names = Chain.of(draw), _two_ids(draw)
     unasked = result(names[1], chain.found(fill("{code}", draw)))
-    return _recover_or_refuse(_looked_up(draw, chain, names[0], unasked))
+    person = fill("{person}", draw)
+    messages = [*conversation(draw, chain.says(person)), called(chain.call(names[0], person)), unasked]
+    return _recover_or_refuse(request(messages, chain.tools, **BARE))
 
 
 def _error_result(draw: Draw) -> Question:

@@ -58,9 +58,7 @@ KINDS = (
             "supplier": proper(("supplier", "supplier name"), _PERSON, "Who delivered."),
             "goods": option(("goods", "article"), WORDS["goods"], "What was delivered."),
             "crates": whole(("crates", "crate count"), 1, 400, "How many crates."),
-            "cooled": flag(
-                ("cooled", "needs cooling"), "to be kept cold", "not to be cooled", "Whether to keep it cold."
-            ),
+            "cooled": flag(("cooled", "needs cooling"), "to be kept cold", "not to be cooled", "Whether it is cooled."),
         },
         (
             "{supplier} has brought {crates} crates of {goods}, {cooled}. Record the delivery, please.",
@@ -123,7 +121,7 @@ KINDS = (
                 ("text", "wording"),
                 (
                     "The {thing} of {person} was found.",
-                    "No {goods} before {few} o'clock.",
+                    "No {goods} in {month}.",
                     "{person} sells {few} {goods}.",
                 ),
                 "The text, word for word.",
@@ -208,9 +206,7 @@ KINDS = (
         {
             "article": option(("article", "goods"), WORDS["goods"], "The article."),
             "price": amount(("price", "amount"), "Price of one piece."),
-            "currency": option(
-                ("currency", "currency code"), ("EUR", "USD", "CHF", "NOK", "JPY"), "In which currency."
-            ),
+            "currency": option(("currency", "currency code"), ("EUR", "USD", "CHF", "NOK"), "Currency."),
         },
         (
             "From now on {article} cost {price} {currency} apiece. Set it.",
@@ -251,9 +247,7 @@ KINDS = (
         {
             "recipient": proper(("recipient", "recipient name"), _PERSON, "Who gets it."),
             "weight": amount(("weight", "weight kg"), "Weight in kilograms."),
-            "insured": flag(
-                ("insured", "with insurance"), "with insurance", "without insurance", "Whether it is insured."
-            ),
+            "insured": flag(("insured", "with insurance"), "with insurance", "without insurance", "Insured or not."),
         },
         (
             "Send a parcel of {weight} kg to {recipient}, {insured}.",
@@ -273,9 +267,7 @@ KINDS = (
         {
             "keeper": proper(("keeper", "person"), _PERSON, "Who is on duty."),
             "day": day(("day", "shift date"), "On which day."),
-            "part": option(
-                ("part", "part of day"), ("morning", "afternoon", "evening", "night"), "Which part of the day."
-            ),
+            "part": option(("part", "part of day"), ("morning", "afternoon", "evening", "night"), "Part of the day."),
         },
         (
             "{keeper} takes the {part} shift on {day}. Assign it.",

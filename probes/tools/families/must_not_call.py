@@ -31,7 +31,7 @@ def _in_context(draw: Draw) -> Question:
     asked = draw.choice(list(entries))
     frame = draw.choice(
         (
-            "This is the list of today, complete and checked:\n{listed}\nGoing by it, which {place} has {thing} {asked}?",
+            "This is the whole list of today:\n{listed}\nGoing by it, which {place} has {thing} {asked}?",
             "{listed}\n\nAbove is where everything is. In which {place} is {thing} {asked}?",
         )
     )

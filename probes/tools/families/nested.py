@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probes.grammar import Draw, fill
@@ -26,7 +26,7 @@ def _order(draw: Draw) -> Question:
         {"article": fill("{code}", draw), "pieces": 1 + draw.below(99), "colour": draw.choice(colours)}
         for _ in range(2 + draw.below(3))
     ]
-    arguments = {"form": "order/2", "customer": {"name": fill("{person}", draw), "city": fill("{place}", draw)}}
+    name, city = fill("{person}", draw), fill("{place}", draw)
     customer = schema.closed({"name": schema.text("Full name."), "city": schema.text("City.")})
     line = schema.closed(
         {
@@ -39,19 +39,20 @@ def _order(draw: Draw) -> Question:
         {"form": {"const": "order/2"}, "customer": customer, "lines": schema.rows(line, 1, 8)},
     )
     said = "; ".join(f"{line['pieces']} pieces of {line['article']} in {line['colour']}" for line in lines)
-    customer_said = f'"{arguments["customer"]["name"]}" in {arguments["customer"]["city"]}'
-    says = f"Place an order for {customer_said}, in this order: {said}."
-    return _asked(draw, ("place", "order", "Place an order."), parameters, {**arguments, "lines": lines}, says)
+    says = f'Place an order for "{name}" in {city}, in this order: {said}.'
+    arguments = {"form": "order/2", "customer": {"name": name, "city": city}, "lines": lines}
+    return _asked(draw, ("place", "order", "Place an order."), parameters, arguments, says)
 
 
 def _settings(draw: Draw) -> Question:
     """Objects in objects, numbers with bounds and steps, a set of labels."""
     low, pause = 1 + draw.below(20), 5 * (1 + draw.below(20))
+    high = low + 1 + draw.below(60)
     labels = draw.some(WORDS["adjective"], 2 + draw.below(3))
     mode = draw.choice(("off", "eco", "full"))
     arguments = {
         "version": 3,
-        "range": {"low": low, "high": low + 1 + draw.below(60)},
+        "range": {"low": low, "high": high},
         "fan": {"mode": mode, "pause": pause},
         "labels": labels,
     }
@@ -65,7 +66,7 @@ def _settings(draw: Draw) -> Question:
         }
     )
     says = (
-        f"Set up the heating (settings version 3): from {low} to {arguments['range']['high']} °C, the fan in "
+        f"Set up the heating (settings version 3): from {low} to {high} °C, the fan in "
         f'mode "{mode}" with a pause of {pause} minutes; label it {_listed(labels)}.'
     )
     in_any_order = {"/labels": Leaf("set", labels)}
@@ -195,7 +196,7 @@ def _asked(
     return must_call(request(conversation(draw, says), [tool], **GREEDY), Wanted(name, arguments, leaves or {}))
 
 
-def _listed(words: list[str]) -> str:
+def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else words[0]
 
 

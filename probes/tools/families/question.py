@@ -19,6 +19,8 @@ ROOM = 2048
 SAMPLED: JsonObject = {"temperature": 1, "top_p": 1, "max_tokens": ROOM}
 # Where the stack is the question. Repeats still tell something: they meet different machines and loads.
 GREEDY: JsonObject = {"temperature": 0, "max_tokens": ROOM}
+# Where a refusal may be right. Such bodies go out as they stand, and nothing else in them may be what is refused.
+BARE: JsonObject = {}
 
 
 @dataclass(frozen=True, slots=True)

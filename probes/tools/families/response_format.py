@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from probes.grammar import Draw, fill
@@ -10,7 +11,7 @@ from probes.tools.case import Oracle, Trigger
 from probes.tools.families import schema
 from probes.tools.families.errands import any_errand, conversation
 from probes.tools.families.parts import CODE
-from probes.tools.families.question import GREEDY, Family, JsonObject, Question, RightAnswer
+from probes.tools.families.question import BARE, GREEDY, Family, JsonObject, Question, RightAnswer
 from probes.vocabulary import WORDS
 
 _FORMAT = "response_format"
@@ -43,40 +44,32 @@ def _nested(draw: Draw) -> tuple[schema.Schema, JsonObject, str]:
 
 
 def _alone(draw: Draw) -> Question:
-    return _question(*_flat(draw), draw, {})
+    return _held(draw, *_flat(draw), **GREEDY)
 
 
 def _alone_nested(draw: Draw) -> Question:
-    return _question(*_nested(draw), draw, {})
+    return _held(draw, *_nested(draw), **GREEDY)
 
 
 def _tools_barred(draw: Draw) -> Question:
     """Tools that may not be called."""
-    return _question(*_nested(draw), draw, {"tools": [any_errand(draw).tool], "tool_choice": "none"})
+    return _held(draw, *_nested(draw), **GREEDY, tools=[any_errand(draw).tool], tool_choice="none")
 
 
 def _tools_idle(draw: Draw) -> Question:
-    """Tools that nothing asks for. To refuse the pair is honest: an answer cannot be held to the form and call."""
-    return _question(*_flat(draw), draw, {"tools": [any_errand(draw).tool]}, may_refuse=True)
+    """Tools that nothing asks for. To refuse the pair is honest: an answer that is free to call is held to no form."""
+    question = _held(draw, *_flat(draw), **BARE, tools=[any_errand(draw).tool])
+    return replace(question, oracle=replace(question.oracle, rejected=True, refusal_names=(_FORMAT,)))
 
 
-def _question(
-    takes: schema.Schema, right: JsonObject, says: str, draw: Draw, tools: dict[str, Any], *, may_refuse: bool = False
-) -> Question:
+def _held(draw: Draw, takes: schema.Schema, right: JsonObject, says: str, **more: Any) -> Question:
     named = {"name": fill("{snake}", draw), "strict": True, "schema": takes}
     asked = {
         "messages": conversation(draw, f"{says} Answer with the JSON object only."),
-        **tools,
-        **GREEDY,
+        **more,
         _FORMAT: {"type": "json_schema", "json_schema": named},
     }
-    oracle = Oracle(
-        Trigger.MUST_NOT,
-        finish=("stop",),
-        content_schema=takes,
-        rejected=may_refuse,
-        refusal_names=(_FORMAT,) if may_refuse else (),
-    )
+    oracle = Oracle(Trigger.MUST_NOT, finish=("stop",), content_schema=takes)
     return Question(asked, oracle, RightAnswer(content=json.dumps(right, ensure_ascii=False)))
 
 

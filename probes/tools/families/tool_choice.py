@@ -9,7 +9,16 @@ from probes.grammar import Draw
 from probes.tools.case import Oracle, Trigger
 from probes.tools.families.errands import Form, any_errand, conversation, different_errands, request
 from probes.tools.families.kinds import KINDS
-from probes.tools.families.question import GREEDY, Family, Question, RightAnswer, calling, must_call, must_not_call
+from probes.tools.families.question import (
+    BARE,
+    GREEDY,
+    Family,
+    Question,
+    RightAnswer,
+    calling,
+    must_call,
+    must_not_call,
+)
 
 # A forced call may end with either: the API's own servers say stop.
 _FORCED = ("tool_calls", "stop")
@@ -45,7 +54,7 @@ def _one_at_a_time(draw: Draw) -> Question:
     """Two errands where an answer may make one call only; refusing to promise that is honest too."""
     first, second = different_errands(draw, 2)
     says = f"Do both of these:\n1. {first.says}\n2. {second.says}"
-    asked = request(conversation(draw, says), [first.tool, second.tool], **GREEDY, parallel_tool_calls=False)
+    asked = request(conversation(draw, says), [first.tool, second.tool], **BARE, parallel_tool_calls=False)
     oracle = Oracle(
         Trigger.MUST,
         (first.wanted.expected, second.wanted.expected),
@@ -68,8 +77,7 @@ def _invalid(draw: Draw) -> Question:
             17,
         )
     )
-    # Bare, because it is sent as it stands: a limit by the wrong name would be refused for that.
-    asked = request(conversation(draw, one.says), [one.tool], tool_choice=choice)
+    asked = request(conversation(draw, one.says), [one.tool], **BARE, tool_choice=choice)
     oracle = Oracle(Trigger.FREE, rejected=True, refusal_names=(_CHOICE,), answered=False)
     return Question(asked, oracle, RightAnswer(refuses=_CHOICE))
 

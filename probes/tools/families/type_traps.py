@@ -62,11 +62,29 @@ def _null(draw: Draw) -> Question:
     return one_value(draw, takes, value, f"For record {{record}} the age {said}. Store it.")
 
 
+def _absent(draw: Draw) -> Question:
+    """A part that is not there, where null is no way to say so."""
+    least = draw.below(50)
+    bounds = {"least": schema.whole("The least.", 0, 99), "most": schema.whole("Only where there is a bound.", 0, 99)}
+    takes = schema.closed(bounds, optional=("most",))
+    says = f"Store in record {{record}}: at least {least}, without an upper bound."
+    return one_value(draw, takes, {"least": least}, says)
+
+
 def _big_integer(draw: Draw) -> Question:
     """More than 2**53, and odd: no double holds it."""
-    value = 2**53 + 2 * int(draw.digits(17)) + 1
+    value = 2**53 + 2 * int(draw.digits(9) + draw.digits(8)) + 1
     takes = {"type": "integer", "description": "Serial number.", "minimum": 0}
     return one_value(draw, takes, value, f"Store the serial number {value} in record {{record}}, digit by digit.")
+
+
+def _many_decimals(draw: Draw) -> Question:
+    """As many digits as a double holds, and more than a float."""
+    said = f"0.{draw.digits(8)}{draw.digits(6)}{1 + draw.below(9)}"
+    takes = {"type": "number", "description": "Share, between 0 and 1, with all decimals."}
+    return one_value(
+        draw, takes, float(said), f"Store the share {said} in record {{record}}.", Leaf("number", float(said))
+    )
 
 
 def _negative_zero(draw: Draw) -> Question:
@@ -86,7 +104,7 @@ def _iso_moment(draw: Draw) -> Question:
 
 
 def _long_digits(draw: Draw) -> Question:
-    value = draw.digits(24 + draw.below(10))
+    value = "".join(draw.digits(8 + draw.below(4)) for _ in range(3))
     takes = schema.text("Account number, digits only.", pattern="^[0-9]{20,40}$")
     return one_value(draw, takes, value, f"Store account number {value} in record {{record}}.")
 
@@ -99,7 +117,9 @@ FAMILIES = (
     Family("boolean", _boolean),
     Family("words-as-text", _words_as_text),
     Family("null", _null),
+    Family("absent", _absent),
     Family("big-integer", _big_integer),
+    Family("many-decimals", _many_decimals),
     Family("negative-zero", _negative_zero),
     Family("iso-moment", _iso_moment),
     Family("long-digits", _long_digits),
