@@ -47,12 +47,18 @@ class Answer:
 def effective_status(answer: Answer) -> int:
     """The HTTP status, or the one a 200 carries in an error object of its own."""
     completion = answer.completion
-    if answer.status >= 300 or completion is None or completion.disposition != Disposition.ERROR:
+    if answer.status >= 300 or completion is None:
         return answer.status
-    code = completion.error_code
+    return status_of(completion) if completion.disposition == Disposition.ERROR else answer.status
+
+
+def status_of(refused: Completion) -> int:
+    """As `effective_status`, of an answer that is an error."""
+    code = refused.error_code
     if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
-    return code if isinstance(code, int) and 400 <= code <= 599 else answer.status
+    said = isinstance(code, int) and 400 <= code <= 599 and refused.http_status < 300
+    return code if said else refused.http_status
 
 
 def diagnose(answer: Answer) -> Failure | None:

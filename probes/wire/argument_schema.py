@@ -6,11 +6,9 @@ a pattern is tried only on strings that it cannot take long for, and `uniqueItem
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -20,6 +18,8 @@ from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
+
+from probes.wire.json_value import as_fraction
 
 MAX_UNIQUE_ITEMS = 1_000
 # Arguments that fail by more say nothing new.
@@ -64,18 +64,12 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> It
 
 def _multiple_of(validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """By the digits that are written: 0.3 is a multiple of 0.1. What no float can hold is a multiple of nothing."""
-    if not validator.is_type(instance, "number") or not _is_finite(divisor):
+    whole = as_fraction(divisor)
+    if not validator.is_type(instance, "number") or whole is None:
         return
-    if not _is_finite(instance) or _as_fraction(instance) % _as_fraction(divisor):
+    number = as_fraction(instance)
+    if number is None or number % whole:
         yield ValidationError("is no multiple")
-
-
-def _is_finite(number: int | float) -> bool:
-    return isinstance(number, int) or math.isfinite(number)
-
-
-def _as_fraction(number: int | float) -> Fraction:
-    return Fraction(number) if isinstance(number, int) else Fraction(float.__repr__(number))
 
 
 def _is_written_integer(_checker: Any, value: object) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 # A lawful answer is some ten levels deep; beyond this nothing is read.
@@ -123,6 +125,13 @@ def as_integer(value: object) -> int | None:
 def as_number(value: object) -> int | float | None:
     """`value` where it is a number (booleans are not), else None."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def as_fraction(number: int | float) -> Fraction | None:
+    """`number` as exactly as a float holds it, by its decimal digits: 0.1 is a tenth. None beyond a float's range."""
+    if isinstance(number, int):
+        return Fraction(number)
+    return Fraction(float.__repr__(number)) if math.isfinite(number) else None
 
 
 def strings_in(value: object) -> Iterator[str]:
