@@ -50,3 +50,9 @@ class ReplayFileError(CodedError):
     code = "replay_file_invalid"
     status = 400
     exit_code = 2
+
+
+class CaseFileError(CodedError):
+    code = "case_file_invalid"
+    status = 400
+    exit_code = 2

@@ -16,6 +16,7 @@ from probes.wire.json_value import as_object
 
 # What the suites of a run hold between them; each is compiled in milliseconds.
 _COMPILED = 2_048
+_CASES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ def compiled(schema: object, *, formats: bool) -> CompiledSchema:
     return _compiled(canonical_json(schema), formats)
 
 
+@lru_cache(_CASES)
 def tool_schemas(case: Case) -> Mapping[str, CompiledSchema]:
     """The schemas of the tools that the case declares, by name."""
     return {name: compiled(parameters, formats=case.formats) for name, parameters in case.tools.items()}

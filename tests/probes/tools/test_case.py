@@ -48,21 +48,21 @@ def test_a_case_knows_its_tools() -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: Leaf("close", 2), "no match 'close'"),  # type: ignore[arg-type]
+        (lambda: Leaf("close", 2), "one of exact, ci"),  # type: ignore[arg-type]
         (lambda: Leaf("ci", 2), "compares with a string"),
         (lambda: Leaf("any_of", "ab"), "compares with a list"),
         (lambda: Leaf("number", True), "compares with a number"),
         (lambda: Leaf("number", 2, -1.0), "not below 0"),
         (lambda: Leaf("number", 2, float("nan")), "not below 0"),
         (lambda: ExpectedCall("", {}), "has a name"),
-        (lambda: ExpectedCall("book", {"berth": Leaf("exact", 7)}), "no JSON pointer"),
+        (lambda: ExpectedCall("book", {"berth": Leaf("exact", 7)}), "by a JSON pointer"),
         (lambda: Oracle(Trigger.MUST_NOT, (exactly("book"),)), "no expected calls"),
         (lambda: Oracle(Trigger.MUST, most_calls=0), "at least 1"),
         (lambda: Oracle(Trigger.FREE, refusal_names=("n",)), "set rejected"),
         (lambda: Oracle(Trigger.FREE, answered=False), "an answer or a refusal"),
         (lambda: Oracle(Trigger.MUST, cut=True, finish=("stop",)), "finishes with length"),
         (lambda: Oracle(Trigger.MUST, reasoning="some"), "present, absent or None"),  # type: ignore[arg-type]
-        (lambda: case(exactly("sink")), "names 'sink'"),
+        (lambda: case(exactly("sink")), "a tool that the request does not declare"),
         (lambda: case(tools=[tool("book"), tool("book")]), "same name"),
         (lambda: case(tools=[{"type": "function"}]), "each tool is"),
         (lambda: case(settings={"stream": True}), "does not set 'stream'"),
