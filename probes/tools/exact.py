@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+from json.encoder import encode_basestring
 from typing import Any
 
 from probes.wire.json_value import WrittenFloat
 
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?", re.IGNORECASE | re.ASCII)
 # An exponent of more digits stands as it is written: nobody means it.
 _EXPONENT_DIGITS = 20
@@ -17,14 +18,14 @@ _EXPONENT_DIGITS = 20
 def exact_text(value: Any) -> str:
     """One text for all writings of a value: equal values have equal texts, and others have not."""
     if isinstance(value, dict):
-        members = (f"{_quoted(key)}:{exact_text(item)}" for key, item in sorted(value.items()))
+        members = (f"{encode_basestring(key)}:{exact_text(item)}" for key, item in sorted(value.items()))
         return f"{{{','.join(members)}}}"
     if isinstance(value, list | tuple):
         return f"[{','.join(map(exact_text, value))}]"
     if isinstance(value, str):
-        return _quoted(value)
+        return encode_basestring(value)
     if value is None or isinstance(value, bool):
-        return json.dumps(value)
+        return _CONSTANTS[value]
     return _number(written(value))
 
 
@@ -40,10 +41,6 @@ def same(left: Any, right: Any) -> bool:
 def written(number: int | float) -> str:
     """A number as it came, or as JSON writes it."""
     return number.text if isinstance(number, WrittenFloat) else repr(number)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _number(text: str) -> str:

@@ -154,6 +154,11 @@ def longest_safe(pattern: str) -> int:
     return int(_STEPS ** (1 / max(degree, 1)))
 
 
+def is_hazardous(pattern: str) -> bool:
+    """Whether searching for `pattern` can take for ever on text of no great length."""
+    return longest_safe(pattern) <= _EXPONENTIAL_LENGTH
+
+
 def _names_by_hazardous_pattern(schema: object) -> bool:
     """Whether the schema matches property names, which can be of any length, by a pattern that can take for ever."""
     if isinstance(schema, list):
@@ -161,6 +166,6 @@ def _names_by_hazardous_pattern(schema: object) -> bool:
     if not isinstance(schema, dict):
         return False
     patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict) and any(longest_safe(pattern) <= _EXPONENTIAL_LENGTH for pattern in patterns):
+    if isinstance(patterns, dict) and any(map(is_hazardous, patterns)):
         return True
     return any(map(_names_by_hazardous_pattern, schema.values()))
