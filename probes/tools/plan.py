@@ -133,6 +133,7 @@ def _with_replays(items: Sequence[Item], seed: bytes, run_nonce: bytes) -> tuple
     """The items with the replays among them, each some way behind what it repeats: of greedy requests only, as of
     others no two answers need be alike."""
     greedy = [place for place, item in enumerate(items) if item.request.get("temperature") == 0]
+    greedy = [place for place in greedy if place + _REPLAY_AFTER < len(items)] or greedy
     wanted = round(len(items) / _ORIGINALS_PER_REPLAY)
     repeated = Draw(seed, "tool-replays", run_nonce).some(greedy, wanted)
     again = {place: replace(items[place], key=items[place].key + _REPLAY) for place in repeated}

@@ -1,0 +1,132 @@
+"""Ambiguous prompts: kept where a reference is in doubt and agrees with itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import fisher_exact
+
+from probes.tools.calibration import (
+    ALPHA,
+    REPEATS,
+    Count,
+    Dropped,
+    Reference,
+    calibrate,
+    calibration_plan,
+    disagreement,
+    screened,
+)
+from tests.probes.tools.families.drawn import SEED, pool
+
+CASES = [one.case for one in pool()]
+REFERENCE = Reference("engine-a", "template-a")
+
+counts = st.integers(0, 20).flatmap(lambda answers: st.builds(Count, st.integers(0, answers), st.just(answers)))
+
+
+def why(first: Count, second: Count) -> Dropped | None:
+    (case, *_) = CASES
+    return calibrate(REFERENCE, [case], {case.key: first}, {case.key: second}).dropped.get(case.key)
+
+
+@settings(max_examples=50)
+@given(counts, counts)
+def test_two_runs_are_compared_by_fishers_exact_test(one: Count, two: Count) -> None:
+    table = [[one.calls, one.answers - one.calls], [two.calls, two.answers - two.calls]]
+
+    assert float(disagreement(one, two)) == pytest.approx(float(fisher_exact(table)[1]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (Count(8, 16), Count(8, 16), None),
+        (Count(3, 16), Count(6, 16), None),
+        (Count(2, 16), Count(8, 16), Dropped.SELDOM),
+        (Count(14, 16), Count(8, 16), Dropped.ALWAYS),
+        (Count(3, 16), Count(0, 16), Dropped.SELDOM),
+        (Count(13, 16), Count(16, 16), Dropped.ALWAYS),
+        (Count(3, 16), Count(13, 16), Dropped.UNSTABLE),
+        (Count(6, 11), Count(8, 16), Dropped.FEW_ANSWERS),
+        (Count(8, 16), Count(6, 11), Dropped.FEW_ANSWERS),
+        (Count(8, 16), Count(0, 0), Dropped.FEW_ANSWERS),
+        (Count(0, 0), Count(0, 0), Dropped.FEW_ANSWERS),
+    ],
+)
+def test_a_candidate_is_kept_where_the_reference_is_in_doubt(
+    first: Count, second: Count, reason: Dropped | None
+) -> None:
+    assert why(first, second) is reason
+
+
+def test_bounds_themselves_are_out() -> None:
+    assert why(Count(3, 20), Count(3, 20)) is Dropped.SELDOM
+    assert why(Count(17, 20), Count(17, 20)) is Dropped.ALWAYS
+
+
+def test_what_is_kept_carries_both_runs() -> None:
+    case = CASES[0]
+    made = calibrate(REFERENCE, [case], {case.key: Count(7, 16)}, {case.key: Count(9, 15)})
+
+    assert made.kept == {case.key: Count(16, 31)}
+
+
+def test_every_candidate_is_kept_or_dropped_and_what_is_kept_was_screened() -> None:
+    rng = np.random.default_rng(7)
+    chances = rng.beta(0.4, 0.4, len(CASES))
+    first, second = (
+        {case.key: Count(int(rng.binomial(16, p)), 16) for case, p in zip(CASES, chances, strict=True)}
+        for _ in range(2)
+    )
+    made = calibrate(REFERENCE, CASES, first, second)
+
+    assert made.kept.keys() | made.dropped.keys() == {case.key for case in CASES}
+    assert not made.kept.keys() & made.dropped.keys()
+    assert made.kept.keys() <= set(screened(first))
+    asked = {key: second[key] for key in screened(first)}
+    assert calibrate(REFERENCE, CASES, first, asked).kept == made.kept
+
+
+def test_a_stable_prompt_is_seldom_called_unstable() -> None:
+    """At any chance of calling, two runs of sixteen contradict each other in at most ALPHA of the cases."""
+    from scipy.stats import binom
+
+    for p in (0.2, 0.35, 0.5, 0.8):
+        chance = binom.pmf(range(REPEATS + 1), REPEATS, p)
+        wrong = sum(
+            chance[one] * chance[two]
+            for one, two in product(range(REPEATS + 1), repeat=2)
+            if disagreement(Count(one, REPEATS), Count(two, REPEATS)) < ALPHA
+        )
+        assert wrong <= float(ALPHA)
+
+
+def test_a_calibration_is_stale_with_another_model_template_or_candidates() -> None:
+    made = calibrate(REFERENCE, CASES, {}, {})
+
+    assert not made.is_stale(REFERENCE, CASES)
+    assert not made.is_stale(REFERENCE, CASES[::-1])
+    assert made.is_stale(replace(REFERENCE, fingerprint="engine-b"), CASES)
+    assert made.is_stale(replace(REFERENCE, template_sha256="template-b"), CASES)
+    assert made.is_stale(REFERENCE, CASES[1:])
+
+
+def test_its_plan_asks_every_candidate_sixteen_times_and_none_twice_alike() -> None:
+    made = calibration_plan(CASES, seed=SEED, run_nonce=b"first")
+
+    assert len(made.plan.items) == 400 * 16
+    assert made.replays == {}
+    assert {case.reps for case in made.cases.values()} == {16}
+    assert len({repr(item.request["messages"]) for item in made.plan.items}) == len(made.plan.items)
+
+
+def test_a_p_value_is_a_share() -> None:
+    assert disagreement(Count(0, 0), Count(0, 0)) == 1
+    assert disagreement(Count(0, 16), Count(16, 16)) == Fraction(2, 601080390)
