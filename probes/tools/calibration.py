@@ -37,7 +37,7 @@ class Reference:
     """What the calibration holds for: weights and numerics by the engine's fingerprint, and the chat template."""
 
     fingerprint: str
-    template_sha256: str
+    template_digest: str
 
 
 class Dropped(StrEnum):

@@ -76,7 +76,6 @@ def plain_plan(cases: Sequence[Case], *, seed: bytes, run_nonce: bytes) -> ToolP
 def share(cases: Sequence[Case], turn: int, *, seed: bytes) -> list[Case]:
     """The eighth of the cases that a light run takes: with eight turns in a row, each case once, and in every turn as
     much of each category as in any other."""
-
     return _spread(cases, "tool-share", seed)[turn % SHARES :: SHARES]
 
 

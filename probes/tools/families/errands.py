@@ -110,13 +110,8 @@ def any_errand(draw: Draw) -> Errand:
 
 
 def different_errands(draw: Draw, count: int) -> list[Errand]:
-    """Errands of different kinds while there are any, then of kinds met before, by tools of other names."""
-    kinds = draw.shuffled(KINDS)
-    found: dict[str, Errand] = {}
-    while len(found) < count:
-        form = Form.of(kinds[len(found) % len(kinds)], draw)
-        found.setdefault(form.name, form.errand(draw))
-    return list(found.values())
+    """Errands of different kinds, so that only one tool fits each; there are sixteen."""
+    return [Form.of(kind, draw).errand(draw) for kind in draw.some(KINDS, count)]
 
 
 def conversation(draw: Draw, says: str) -> list[dict[str, Any]]:

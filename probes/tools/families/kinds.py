@@ -9,6 +9,7 @@ from probes.tools.families.parts import Maker, amount, code, day, flag, option, 
 from probes.vocabulary import WORDS
 
 _INSTRUMENTS = ("violin", "harmonica", "cello", "oboe", "trumpet", "piano", "flute")
+_DISHES = ("barley soup", "onion tart", "fried herring", "pea stew", "plum dumplings", "rye porridge")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _PERSON = "{person}"
 
@@ -277,6 +278,90 @@ KINDS = (
             ("trade", "Let two people trade a shift."),
             ("cancel", "Leave a shift empty."),
             ("report", "Report what happened in a shift."),
+        ),
+    ),
+    Kind(
+        "meal",
+        ("order", "bring"),
+        ("meal", "dish"),
+        ("Order a meal for a table.", "Have a dish brought to a table."),
+        {
+            "dish": option(("dish", "dish name"), _DISHES, "What is eaten."),
+            "portions": whole(("portions", "number of portions"), 1, 24, "How many."),
+            "table": code(("table", "table code"), "Code of the table."),
+        },
+        (
+            "Table {table} wants {portions} portions of {dish}. Order that.",
+            "{dish} for table {table}, {portions} portions, please.",
+        ),
+        (
+            ("praise", "Pass praise for a meal on to the kitchen."),
+            ("refund", "Give the money for a meal back."),
+            ("explain", "Explain what is in a meal."),
+        ),
+    ),
+    Kind(
+        "reminder",
+        ("set", "add"),
+        ("reminder", "alert"),
+        ("Set a reminder for a day.", "Have somebody reminded of something on a day."),
+        {
+            "day": day(("day", "due date"), "When to remind."),
+            "text": quoted(
+                ("text", "message"),
+                ("Water the {goods}.", "Ask {person} about the {thing}.", "Look for the {animal}."),
+                "What to be reminded of, word for word.",
+            ),
+        },
+        ("Set a reminder for {day}: {text}", "On {day} I have to be reminded of this: {text}"),
+        (
+            ("snooze", "Put a reminder off by an hour."),
+            ("share", "Share a reminder with somebody."),
+            ("silence", "Let a reminder make no sound."),
+        ),
+    ),
+    Kind(
+        "review",
+        ("file", "submit"),
+        ("review", "rating"),
+        ("File a review of an inn.", "Submit what a guest thought of an inn."),
+        {
+            "inn": proper(("inn", "inn name"), "{adjective} {animal}", "Name of the inn."),
+            "stars": whole(("stars", "star count"), 1, 5, "From one to five."),
+            "text": quoted(
+                ("text", "opinion"),
+                ("The {thing} was {colour}.", "Too many {goods}.", "Slept like a {animal}."),
+                "The opinion, word for word.",
+            ),
+        },
+        (
+            "File a review of the inn {inn}: {stars} stars, {text}",
+            "Please submit {stars} stars for the inn {inn}, with the words {text}",
+        ),
+        (
+            ("answer", "Answer a review in public."),
+            ("report", "Report a review that insults."),
+            ("hide", "Hide a review from the page."),
+        ),
+    ),
+    Kind(
+        "route",
+        ("plan", "find"),
+        ("route", "journey"),
+        ("Plan a route between two places.", "Find a way for a traveller."),
+        {
+            "start": proper(("start", "start place"), "{place}", "Where it begins."),
+            "end": proper(("end", "end place"), "{place}", "Where it ends."),
+            "means": option(("means", "means of travel"), ("train", "bicycle", "boat", "mule", "sledge"), "By what."),
+        },
+        (
+            "Plan a route from {start} to {end} by {means}.",
+            "How do I get to {end} by {means}, starting in {start}? Find the route.",
+        ),
+        (
+            ("shorten", "Make a route shorter."),
+            ("save", "Save a route under a name."),
+            ("draw", "Draw a route on a map."),
         ),
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from probes.grammar import Draw
-from probes.tools.families.errands import Errand, Form, Names, any_errand, conversation, different_errands, request
+from probes.tools.families.errands import Errand, Form, Names, any_errand, conversation, request
 from probes.tools.families.kinds import KINDS
 from probes.tools.families.question import SAMPLED, Family, Question, must_call
 
@@ -47,11 +47,12 @@ def _long_list(size: int) -> Callable[[Draw], Question]:
     """The tool stands among many, three times out of four in the last quarter, which a list cut short would lack."""
 
     def make(draw: Draw) -> Question:
-        one, *errands = different_errands(draw, 1 + size // 3)
-        tools = {other.wanted.name: other.tool for other in errands}
-        for other in errands:
-            tools |= {tool["function"]["name"]: tool for tool in other.form.siblings(draw, 3)}
-        tools.pop(one.wanted.name, None)
+        one = any_errand(draw)
+        others = [kind for kind in KINDS if kind is not one.form.kind]
+        tools: dict[str, dict[str, Any]] = {}
+        while len(tools) < size - 1:
+            form = Form.of(draw.choice(others), draw)
+            tools |= {tool["function"]["name"]: tool for tool in (form.tool, *form.siblings(draw, 3))}
         listed = draw.shuffled(list(tools.values()))[: size - 1]
         place = size - 1 - draw.below(size // 4) if draw.below(4) else draw.below(size)
         listed.insert(place, one.tool)

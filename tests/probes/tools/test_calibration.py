@@ -114,7 +114,7 @@ def test_a_calibration_is_stale_with_another_model_template_or_candidates() -> N
     assert not made.is_stale(REFERENCE, CASES)
     assert not made.is_stale(REFERENCE, CASES[::-1])
     assert made.is_stale(replace(REFERENCE, fingerprint="engine-b"), CASES)
-    assert made.is_stale(replace(REFERENCE, template_sha256="template-b"), CASES)
+    assert made.is_stale(replace(REFERENCE, template_digest="template-b"), CASES)
     assert made.is_stale(REFERENCE, CASES[1:])
 
 
