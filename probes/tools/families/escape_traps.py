@@ -12,8 +12,8 @@ from probes.vocabulary import WORDS
 
 # What may not stand in JSON text unescaped, and what stands beside: NUL itself many servers refuse outright.
 _CONTROLS = ("\x01", "\x02", "\x07", "\x08", "\x0b", "\x0c", "\x1b", "\x1f", "\x7f", "\x85", "\u2028", "\ufeff")
-_CLOSINGS = ("</tool_call>", "</function_call>", "[/TOOL_CALLS]", "<|tool_call_end|>", "</tools>")
-_TURNS = ("<|im_end|>", "<|eot_id|>", "<|endoftext|>", "</s>", "<|im_start|>assistant", "<end_of_turn>")
+_CLOSINGS = ("</function_call>", "[/TOOL_CALLS]", "<|tool_call_end|>", "</tools>")
+_TURNS = ("<|eot_id|>", "<|endoftext|>", "</s>", "<|im_start|>assistant", "<end_of_turn>")
 _ASKS = (
     "Store the text between the lines of === in record {record}, character by character.",
     "In record {record} goes the text that stands between the two === lines, unchanged.",
@@ -54,11 +54,11 @@ def _controls(draw: Draw) -> str:
 
 
 def _call_tags(draw: Draw) -> str:
-    return fill("{thing} CLOSING {few} CLOSING{colour}", draw).replace("CLOSING", draw.choice(_CLOSINGS))
+    return fill("{thing} </tool_call> {few} CLOSING{colour}", draw).replace("CLOSING", draw.choice(_CLOSINGS))
 
 
 def _turn_tokens(draw: Draw) -> str:
-    return fill("The sign SIGN stands on {thing} {few}, SIGN too", draw).replace("SIGN", draw.choice(_TURNS))
+    return fill("The sign <|im_end|> stands on {thing} {few}, SIGN too", draw).replace("SIGN", draw.choice(_TURNS))
 
 
 def _json_fragment(draw: Draw) -> str:

@@ -55,11 +55,9 @@ def _words_as_text(draw: Draw) -> Question:
 
 
 def _null(draw: Draw) -> Question:
-    """Null, which has to be there, against a number that could be."""
-    value = draw.choice((None, draw.below(50)))
+    """Null, which has to be there: neither left out nor "null"."""
     takes = {"type": ["integer", "null"], "description": "Age in years; null where it is not known.", "minimum": 0}
-    said = "is not known" if value is None else f"is {value} years"
-    return one_value(draw, takes, value, f"For record {{record}} the age {said}. Store it.")
+    return one_value(draw, takes, None, "For record {record} the age is not known. Store that.")
 
 
 def _absent(draw: Draw) -> Question:

@@ -127,7 +127,7 @@ def test_type_traps_are_all_there() -> None:
     assert any(isinstance(value, int) and not isinstance(value, bool) and value > 2**53 for value in values)
     assert {True, False} & {value for value in values if isinstance(value, bool)}
     assert {"true", "false", "null", "no", "on", "NaN", "None", "undefined"} & {str(value) for value in values}
-    assert "-0.0" in {repr(value) for value in values}
+    assert {"-0.0", "None"} <= {repr(value) for value in values}
     assert any(
         isinstance(value, str) and re.fullmatch(r"[\d-]{10}T[\d:]{8}(Z|[+-][\d:]{5})", value) for value in values
     )
@@ -151,8 +151,8 @@ def test_escape_traps_are_all_there() -> None:
     assert re.search("[\u0590-\u06ff]", text)
     assert re.search("[\x01-\x08\x0b\x0c\x1b\x1f\x7f\x85\u2028\ufeff]", text)
     assert "\x00" not in text
-    assert re.search(r"</(tool_call|function_call|tools)>|\[/TOOL_CALLS\]|<\|tool_call_end\|>", text)
-    assert re.search(r"<\|(im_end|eot_id|endoftext|im_start)\|>|</s>|<end_of_turn>", text)
+    assert "</tool_call>" in text
+    assert "<|im_end|>" in text
 
 
 def test_arguments_can_be_none() -> None:
