@@ -89,9 +89,10 @@ def _answered(scored: Scored, case: Case, answer: Completion) -> Scored:
 
 def _cut(scored: Scored, case: Case, answer: Completion) -> Scored:
     """Calls that were cut are no calls: nothing but their being cut is scored."""
-    faults = cut_faults(case, answer, judge_calls(case, answer))
+    calls = judge_calls(case, answer)
+    faults = cut_faults(case, answer, calls)
     if isinstance(faults, Exclusion):
-        return replace(scored, excluded=faults)
+        return replace(scored, excluded=faults, calls=calls.scored)
     layer = layer_of_answer(case, faults, scored.defects, right_repaired=not faults)
     return replace(scored, faults=faults, right=not faults, right_repaired=not faults, layer=layer)
 
