@@ -15,6 +15,8 @@ from probes.tools.matchers import LeafMatch
 from probes.tools.schemas import tool_schemas
 from probes.tools.scored import ScoredCall
 
+# A model can make up names of any length.
+_LONGEST_NAME = 128
 _SAID_OF_REJECTED = {
     Quirk.TC_ARGS_INVALID_JSON: Rung.INVALID_JSON,
     Quirk.TC_UNKNOWN_TOOL: Rung.UNKNOWN_TOOL,
@@ -87,7 +89,7 @@ def _scored(call: Climb, expected: int | None, matches: dict[int, LeafMatch], *,
     right = not judged or (expected is not None and matches[expected].exact)
     lenient = call.lenient
     return ScoredCall(
-        name=call.name,
+        name=call.name[:_LONGEST_NAME],
         strict=_with_values(call.strict.rung, right),
         lenient=_with_values(lenient.rung, right),
         repair=call.repair,

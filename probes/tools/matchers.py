@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import islice
 from typing import Any
 
 from probes.tools.case import ExpectedCall, Leaf, Match
@@ -16,6 +17,9 @@ from probes.tools.pointers import MISSING, leaves, resolve, upward
 from probes.wire.argument_schema import longest_safe
 from probes.wire.json_value import as_fraction, as_number
 
+# Arguments that hold more beside what was expected are no more wrong for it.
+MAX_EXTRA = 1_000
+
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?P<time>[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?", re.ASCII
 )
@@ -23,7 +27,7 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LeafMatch:
-    """`matched` of the `leaves` that were expected; `extra` values were not."""
+    """`matched` of the `leaves` that were expected; `extra` values, counted up to `MAX_EXTRA`, were not."""
 
     matched: int
     leaves: int
@@ -57,11 +61,13 @@ def _unexpected(expected: ExpectedCall, arguments: Mapping[str, Any]) -> int:
     wanted = expected.args.keys()
     # An empty container on the way to an expected place is no value of its own.
     passed = {"", *(place for pointer in wanted for place in upward(pointer))}
-    return sum(
-        not (pointer in passed and isinstance(value, dict | list))
-        and not any(place in wanted for place in upward(pointer))
+    found = (
+        pointer
         for pointer, value in leaves(arguments)
+        if not (pointer in passed and isinstance(value, dict | list))
+        and not any(place in wanted for place in upward(pointer))
     )
+    return sum(1 for _ in islice(found, MAX_EXTRA))
 
 
 def _exact(leaf: Leaf, found: object) -> bool:

@@ -14,9 +14,9 @@ from probes.tools.formats import CHECKER
 from probes.wire.argument_schema import DRAFT_7, WRITTEN_INTEGERS, ArgumentSchema, SchemaFault
 from probes.wire.json_value import as_object
 
-# What the suites of a run hold between them; each is compiled in milliseconds.
-_COMPILED = 2_048
-_CASES = 512
+# A suite's schemas, each compiled in milliseconds. Cases are kept with their requests, so only a few of them.
+_COMPILED = 1_024
+_CASES = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,9 @@ def cut_faults(case: Case, answer: Completion, calls: JudgedCalls) -> frozenset[
 
 def refusal_faults(oracle: Oracle, sample: Sample) -> frozenset[Fault]:
     """What is wrong with a refusal that may be right."""
-    complaints = read_complaints(sample.attempts[-1].body if sample.attempts else b"")
+    body = sample.attempts[-1].body if sample.attempts else b""
+    said = sample.completion.error_message if sample.completion is not None else None
+    complaints = read_complaints(body or (said or "").encode())
     named = any(
         name in complaint.named or complaint.position(name) is not None
         for complaint in complaints

@@ -24,6 +24,8 @@ from probes.wire.json_value import as_fraction
 MAX_UNIQUE_ITEMS = 1_000
 # Arguments that fail by more say nothing new.
 MAX_FAULTS = 100
+# A model can make up names of any length.
+MAX_POINTER = 256
 
 # A pattern may take about this many steps; a second of Python's matcher.
 _STEPS = 10**8
@@ -41,8 +43,8 @@ _UNJUDGEABLE = (SchemaError, UnknownType, Unresolvable, RecursionError, re.error
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
     """The first thing that arguments fail by: a JSON pointer into them, and the keyword of the schema that rejects what
-    is there. `kind` is the pointer with `*` for every index; `count` is how many faults there are, `MAX_FAULTS` at
-    most."""
+    is there. `kind` is the pointer with `*` for every index, both cut to `MAX_POINTER` characters; `count` is how many
+    faults there are, `MAX_FAULTS` at most."""
 
     pointer: str
     keyword: str
@@ -132,11 +134,12 @@ class ArgumentSchema:
 
 def _fault(errors: list[ValidationError]) -> SchemaFault:
     path = list(errors[0].absolute_path)
+    kind = ["*" if isinstance(step, int) else _escaped(step) for step in path]
     return SchemaFault(
-        pointer="".join(f"/{_escaped(step)}" for step in path),
+        pointer="".join(f"/{_escaped(step)}" for step in path)[:MAX_POINTER],
         # A schema that is `false` rejects without a keyword.
         keyword=str(errors[0].validator or "false"),
-        kind="".join("/*" if isinstance(step, int) else f"/{_escaped(step)}" for step in path),
+        kind="".join(f"/{step}" for step in kind)[:MAX_POINTER],
         count=len(errors),
     )
 

@@ -496,6 +496,15 @@ def test_any_answer_is_scored(case: Case, calls: list[dict[str, Any]], content: 
     assert sum(match.leaves for match in scored.matches) <= 4
 
 
+def test_names_that_a_model_made_up_are_kept_short() -> None:
+    scored = score(MUST, answer(MUST, call("x" * 5_000)))
+    assert len(scored.calls[0].name) == 128
+    named = case(tools=[tool("book", {"additionalProperties": {"type": "integer"}})])
+    (only,) = score(named, answer(named, call("book", json.dumps({"y" * 5_000: "z"})))).calls
+    assert only.fault is not None
+    assert len(only.fault.pointer) == 256
+
+
 def test_hostile_arguments_are_scored_in_time() -> None:
     wide = case(ExpectedCall("book", {"/vessel": Leaf("regex", "^(a+)+$")}), tools=[tool("book", {"type": "object"})])
     texts = [
@@ -508,3 +517,6 @@ def test_hostile_arguments_are_scored_in_time() -> None:
     ]
     for text in texts:
         assert not score(wide, answer(wide, call("book", text))).right
+    many = case(*[exactly("book", berth=berth, vessel="x") for berth in range(16)], category=Category.T9)
+    huge = call("book", json.dumps(dict.fromkeys(map(str, range(200)), 1)))
+    assert not score(many, answer(many, *[huge] * 300)).right
