@@ -7,6 +7,7 @@ work makes needless: so strict below lenient is a fault of the stack, and lenien
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,10 @@ from probes.wire.argument_schema import SchemaFault
 from probes.wire.argument_text import MAX_NESTING, as_whole_object, second_copy
 from probes.wire.json_value import RepeatedKeys, nesting_of, parse_exact_json
 from probes.wire.surrogates import paired_json
+
+# More objects than that in one text need no counting.
+_MOST_RUN_TOGETHER = 32
+_DECODER = json.JSONDecoder()
 
 
 class Rung(StrEnum):
@@ -50,10 +55,12 @@ class Repair(StrEnum):
 
 
 class Info(StrEnum):
-    """What is worth knowing of arguments, and no fault."""
+    """What is worth knowing of arguments, and is no rung of its own."""
 
     INT_AS_FLOAT = "int_as_float"
     REPEATED_KEYS = "repeated_keys"
+    RUN_TOGETHER = "run_together"
+    """Several objects stand one after the other: a stack has made one call of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ def _read(name: str, text: str, tools: Mapping[str, CompiledSchema]) -> Reading:
     try:
         value = parse_exact_json(text)
     except ValueError:
-        return Reading(Rung.INVALID_JSON)
+        return Reading(Rung.INVALID_JSON, infos=frozenset({Info.RUN_TOGETHER} if _runs_together(text) else ()))
     if name not in tools:
         return Reading(Rung.UNKNOWN_TOOL)
     if not isinstance(value, dict):
@@ -130,6 +137,21 @@ def _repaired(call: ToolCall, rung: Rung, tools: Mapping[str, CompiledSchema]) -
         return None if tool is None or tool.requires else ("{}", Repair.EMPTY_ARGUMENTS)
     copy = second_copy(text)
     return None if copy is None else (copy, Repair.SAID_TWICE)
+
+
+def _runs_together(text: str) -> bool:
+    rest = text.strip()
+    for found in range(_MOST_RUN_TOGETHER):
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(value, dict):
+            return False
+        rest = rest[end:].lstrip()
+        if not rest:
+            return found > 0
+    return True
 
 
 def _repeats_keys(value: Any) -> bool:

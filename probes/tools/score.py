@@ -71,7 +71,7 @@ def _answered(scored: Scored, case: Case, answer: Completion) -> Scored:
     faults = call_faults(case.oracle, calls, repaired=False) | others
     healed = not (call_faults(case.oracle, calls, repaired=True) | others)
     called = bool(calls.scored)
-    return replace(
+    judged = replace(
         scored,
         called=called,
         calls=calls.scored,
@@ -83,8 +83,8 @@ def _answered(scored: Scored, case: Case, answer: Completion) -> Scored:
         faults=faults,
         right=not faults,
         right_repaired=healed,
-        layer=layer_of_answer(case, faults, scored.defects, right_repaired=healed),
     )
+    return replace(judged, layer=layer_of_answer(case, judged))
 
 
 def _cut(scored: Scored, case: Case, answer: Completion) -> Scored:
@@ -93,8 +93,8 @@ def _cut(scored: Scored, case: Case, answer: Completion) -> Scored:
     faults = cut_faults(case, answer, calls)
     if isinstance(faults, Exclusion):
         return replace(scored, excluded=faults, calls=calls.scored)
-    layer = layer_of_answer(case, faults, scored.defects, right_repaired=not faults)
-    return replace(scored, faults=faults, right=not faults, right_repaired=not faults, layer=layer)
+    judged = replace(scored, faults=faults, right=not faults, right_repaired=not faults)
+    return replace(judged, layer=layer_of_answer(case, judged))
 
 
 def _finish_agrees(case: Case, answer: Completion) -> bool | None:

@@ -12,10 +12,10 @@ from probes.quirks import Quirk
 from probes.tools.attribution import Layer, layer_of
 from probes.tools.calls import JudgedCalls
 from probes.tools.case import Case, Category, Oracle, Trigger
-from probes.tools.ladder import Rung
+from probes.tools.ladder import Info, Rung
 from probes.tools.matchers import matches
 from probes.tools.schemas import compiled
-from probes.tools.scored import Exclusion, Fault, ScoredCall
+from probes.tools.scored import Exclusion, Fault, Scored, ScoredCall
 from probes.wire.argument_schema import SchemaFault
 from probes.wire.call_syntax import holds_call_syntax
 from probes.wire.json_value import as_integer, parse_exact_json
@@ -55,6 +55,7 @@ _BROKEN_BY_THE_STACK = frozenset(
     }
 )
 _IN_CALLS = frozenset({Fault.CALL_BROKEN, Fault.VALUES})
+_OF_CALLS_RUN_TOGETHER = frozenset({Fault.CALL_BROKEN, Fault.CALL_MISSING})
 
 
 def call_faults(oracle: Oracle, calls: JudgedCalls, *, repaired: bool) -> frozenset[Fault]:
@@ -125,10 +126,9 @@ def refusal_faults(oracle: Oracle, sample: Sample) -> frozenset[Fault]:
     return frozenset() if named or not oracle.refusal_names else frozenset({Fault.REFUSAL_UNNAMED})
 
 
-def layer_of_answer(
-    case: Case, faults: frozenset[Fault], defects: frozenset[Quirk], *, right_repaired: bool
-) -> Layer | None:
+def layer_of_answer(case: Case, scored: Scored) -> Layer | None:
     """Where a judged answer went wrong; of a right one, whether its form was without defects."""
+    faults, defects = scored.faults, scored.defects
     if not faults:
         return Layer.STACK if Layer.STACK in map(layer_of, defects) else None
     stacks = _STACKS_OF_CONTROLS if case.category is Category.T10 else _STACKS
@@ -136,7 +136,9 @@ def layer_of_answer(
         stacks |= _OF_LOST_CALLS
     if defects & _BROKEN_BY_THE_STACK:
         stacks |= _IN_CALLS
-    return Layer.STACK if right_repaired or faults <= stacks else Layer.MODEL
+    if any(Info.RUN_TOGETHER in call.infos for call in scored.calls):
+        stacks |= _OF_CALLS_RUN_TOGETHER
+    return Layer.STACK if scored.right_repaired or faults <= stacks else Layer.MODEL
 
 
 def _has_other_values(call: ScoredCall) -> bool:

@@ -91,6 +91,22 @@ def test_what_is_no_fault_is_kept_beside(text: str, infos: set[Info]) -> None:
     assert reading.infos == infos
 
 
+@pytest.mark.parametrize(
+    ("text", "together"),
+    [
+        (GOOD + '{"berth": 8}', True),
+        (f"{GOOD}\n{{}} {{}}", True),
+        ("{}" * 10_000, True),
+        (GOOD, False),
+        (GOOD + "[1]", False),
+        (GOOD + "{", False),
+        ("", False),
+    ],
+)
+def test_objects_that_run_together_are_noticed(text: str, together: bool) -> None:
+    assert (Info.RUN_TOGETHER in climbed(text).strict.infos) == together
+
+
 def test_halves_of_a_surrogate_pair_do_not_stop_the_reading() -> None:
     arguments = climbed('{"berth": 7, "vessel": "\\ud83d"}').strict.arguments
     assert arguments == {"berth": 7, "vessel": "\ufffd"}
