@@ -10,8 +10,9 @@ from typing import Any
 
 from probes.tools.case import Case, ExpectedCall, Oracle, Trigger
 from probes.tools.matchers import matches
-from probes.tools.pointers import below, leaves, resolve, upward
-from probes.tools.sketch import Drawn, DrawnCall
+from probes.tools.pointers import below, leaves, resolve, steps, upward
+from probes.tools.score import score
+from probes.tools.sketch import Drawn, DrawnCall, sample_of
 
 STRANGE_KEY = "unasked_for"
 STRANGE_TOOL = "no_such_tool"
@@ -78,8 +79,9 @@ def _of_calls(case: Case, right: Drawn) -> Iterator[Mutant]:
         yield Mutant(f"call {place}: encoded twice", _with_call(right, place, replace(call, arguments=twice)))
     if right.calls:
         yield from _of_number(oracle, right)
-    for place, (call, expected) in enumerate(zip(right.calls, oracle.calls, strict=False)):
-        yield from _of_call(case, right, place, call, expected)
+    for place, scored in enumerate(score(case, sample_of(case, right)).calls):
+        if scored.expected is not None:
+            yield from _of_call(case, right, place, oracle.calls[scored.expected])
 
 
 def _of_number(oracle: Oracle, right: Drawn) -> Iterator[Mutant]:
@@ -93,7 +95,8 @@ def _of_number(oracle: Oracle, right: Drawn) -> Iterator[Mutant]:
         yield Mutant("another order", replace(right, calls=turned))
 
 
-def _of_call(case: Case, right: Drawn, place: int, call: DrawnCall, expected: ExpectedCall) -> Iterator[Mutant]:
+def _of_call(case: Case, right: Drawn, place: int, expected: ExpectedCall) -> Iterator[Mutant]:
+    call = right.calls[place]
     # Where one of several calls is due, another tool may be as right.
     taken = {call.name} if case.oracle.most_calls is None else {wanted.name for wanted in case.oracle.calls}
     other = next((name for name in case.tools if name not in taken), None)
@@ -109,18 +112,14 @@ def _is_lawful(expected: ExpectedCall, changed: ChangedValue) -> bool:
     """Whether the oracle says itself that the change is none."""
     cover = next((place for place in upward(changed.pointer) if place in expected.args), None)
     if cover is None:
-        below_it = any(changed.pointer in upward(place) for place in expected.args)
-        held = changed.kind == "drop" and below_it
-        return (expected.open and not held) or (held and _may_all_be_absent(expected, changed.pointer))
+        beneath = [leaf for place, leaf in expected.args.items() if changed.pointer in upward(place)]
+        if changed.kind == "drop" and beneath:
+            return all(leaf.match == "absent_ok" for leaf in beneath)
+        return expected.open
     leaf = expected.args[cover]
     if changed.kind == "drop" and cover == changed.pointer:
         return leaf.match == "absent_ok"
     return leaf.match == "any_of" and matches(leaf, resolve(cover, changed.value))
-
-
-def _may_all_be_absent(expected: ExpectedCall, pointer: str) -> bool:
-    beneath = [leaf for place, leaf in expected.args.items() if pointer in upward(place)]
-    return all(leaf.match == "absent_ok" for leaf in beneath)
 
 
 def _of_the_rest(case: Case, right: Drawn) -> Iterator[Mutant]:
@@ -178,15 +177,13 @@ def _without(value: Any, pointer: str, key: str) -> Any:
 def _with(value: Any, pointer: str, item: Any) -> Any:
     copy = deepcopy(value)
     container = resolve(pointer.rpartition("/")[0], copy)
-    step = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+    step = steps(pointer)[-1]
     container[int(step) if isinstance(container, list) else step] = item
     return copy
 
 
 def _of_another_type(leaf: Any) -> Any:
-    if isinstance(leaf, str):
-        return {"text": leaf}
-    return json.dumps(leaf)
+    return {STRANGE_KEY: leaf} if isinstance(leaf, str) else json.dumps(leaf)
 
 
 def _another(leaf: Any) -> Any:

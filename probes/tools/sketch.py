@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -140,21 +141,29 @@ def _right_arguments(case: Case, call: ExpectedCall) -> Any:
 def _put(container: Any, path: list[str], value: Any) -> None:
     """Sets the place that `path` leads to; where nothing is yet, a step "0" begins a list."""
     step, *rest = path
-    fresh = value if not rest else [] if rest[0] == "0" else {}
-    if isinstance(container, list) and step == str(len(container)):
-        container.append(fresh)
+    place: str | int = step
+    if isinstance(container, list) and step.isdecimal() and int(step) <= len(container):
+        place = int(step)
+        container.extend([_begun(rest)] * (place == len(container)))
     elif isinstance(container, dict):
-        container[step] = container.get(step, fresh) if rest else value
-    elif not isinstance(container, list):
-        raise ValueError("its pointers contradict each other: give an example")
+        container.setdefault(step, _begun(rest))
+    else:
+        raise ValueError("its pointers do not make one value: give an example")
     if rest:
-        _put(container[int(step)] if isinstance(container, list) else container[step], rest, value)
+        _put(container[place], rest, value)
+    else:
+        container[place] = value
+
+
+def _begun(rest: list[str]) -> Any:
+    """What the steps after this one are taken in."""
+    return [] if rest and rest[0] == "0" else {}
 
 
 def _right_value(leaf: Leaf) -> Any:
     if leaf.match == "regex":
         raise ValueError("a regex does not say what matches it: give an example")
-    return leaf.value[0] if leaf.match == "any_of" and leaf.value else leaf.value
+    return deepcopy(leaf.value[0] if leaf.match == "any_of" and leaf.value else leaf.value)
 
 
 def _right_content(oracle: Oracle) -> str:
