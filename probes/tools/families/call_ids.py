@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from probes.grammar import Draw
 
-_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"  # pragma: allowlist secret
 _HEX = "0123456789abcdef"
 
 

@@ -36,7 +36,7 @@ def _order(draw: Draw) -> Question:
         }
     )
     parameters = schema.closed(
-        {"form": {"const": "order/2"}, "customer": customer, "lines": schema.rows(line, 1, 8)},
+        {"form": {"type": "string", "const": "order/2"}, "customer": customer, "lines": schema.rows(line, 1, 8)},
     )
     said = "; ".join(f"{line['pieces']} pieces of {line['article']} in {line['colour']}" for line in lines)
     says = f'Place an order for "{name}" in {city}, in this order: {said}.'
@@ -75,9 +75,15 @@ def _settings(draw: Draw) -> Question:
 
 def _payment(draw: Draw) -> Question:
     """Alternatives told apart by a const: `oneOf`."""
-    cash = schema.closed({"kind": {"const": "cash"}, "till": schema.whole("Number of the till.", 1, 30)})
-    transfer = schema.closed({"kind": {"const": "transfer"}, "account": schema.text("Account.", pattern="^[0-9]{12}$")})
-    voucher = schema.closed({"kind": {"const": "voucher"}, "code": schema.text("Voucher code.", **_CODE)})
+    cash = schema.closed(
+        {"kind": {"type": "string", "const": "cash"}, "till": schema.whole("Number of the till.", 1, 30)}
+    )
+    transfer = schema.closed(
+        {"kind": {"type": "string", "const": "transfer"}, "account": schema.text("Account.", pattern="^[0-9]{12}$")}
+    )
+    voucher = schema.closed(
+        {"kind": {"type": "string", "const": "voucher"}, "code": schema.text("Voucher code.", **_CODE)}
+    )
     till, account, code = 1 + draw.below(30), draw.digits(12), fill("{code}", draw)
     means, said = draw.choice(
         (

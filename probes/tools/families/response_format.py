@@ -34,7 +34,7 @@ def _nested(draw: Draw) -> tuple[schema.Schema, JsonObject, str]:
     guests = [{"name": fill("{person}", draw), "nights": 1 + draw.below(20)} for _ in range(2 + draw.below(2))]
     guest = schema.closed({"name": schema.text("Full name."), "nights": schema.whole("How long.", 1, 30)})
     fields = {
-        "kind": {"const": "guest-list"},
+        "kind": {"type": "string", "const": "guest-list"},
         "guests": schema.rows(guest, 1, 6),
         "remark": {"type": ["string", "null"]},
     }
