@@ -12,7 +12,7 @@ from probes.complaint import Complaint, read_complaints
 LEARNABLE_STATUSES = frozenset({400, 403, 422, 501})
 
 # Other APIs' names for the token limit, met where a gateway translates the request before it is refused.
-_TOKEN_LIMIT_ALIASES = ("max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "num_predict")
+TOKEN_LIMIT_ALIASES = ("max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "num_predict")
 # The sizes providers are known to stop at, for an endpoint that refuses a size without naming its own.
 _TOP_LOGPROBS_LADDER = (8, 5, 1)
 _MOST_TOKENS = 1024
@@ -54,7 +54,7 @@ def _blamed(request: Mapping[str, Any], complaint: Complaint) -> list[str]:
     if pointed := _pointed_at(request, complaint):
         return pointed
     places: dict[str, int] = {}
-    for word in (*DROPPABLE, *TOKEN_LIMITS, *_TOKEN_LIMIT_ALIASES):
+    for word in (*DROPPABLE, *TOKEN_LIMITS, *TOKEN_LIMIT_ALIASES):
         parameter = _parameter(word, request)
         position = complaint.position(word)
         if parameter is not None and position is not None:
@@ -69,7 +69,7 @@ def _pointed_at(request: Mapping[str, Any], complaint: Complaint) -> list[str]:
 
 def _parameter(name: str, request: Mapping[str, Any]) -> str | None:
     """The request's own name for what an error calls `name`."""
-    if name in (*_TOKEN_LIMIT_ALIASES, *TOKEN_LIMITS):
+    if name in (*TOKEN_LIMIT_ALIASES, *TOKEN_LIMITS):
         return next((limit for limit in TOKEN_LIMITS if limit in request), None)
     return name if name in DROPPABLE and name in request else None
 

@@ -14,7 +14,7 @@ from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import ScriptedServer
 from tests.probes.sending import item, plan, send, target
 
-DEAF = Capabilities(token_limit_parameter="max_completion_tokens", unsupported=frozenset({"temperature"}))  # noqa: S106
+DEAF = Capabilities(token_limit_parameter="max_completion_tokens", unsupported=frozenset({"temperature"}))
 
 
 def verbatim(number: int = 0, **request: object) -> Item:

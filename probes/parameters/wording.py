@@ -1,0 +1,88 @@
+"""The private wording of the trials: drawn from the installation's seed and the run's nonce, used once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from probes.grammar import Draw, fill
+from probes.vocabulary import NONCES, WORDS
+
+Message = Mapping[str, str]
+Tool = Mapping[str, Any]
+
+_WORDS_IN_A_ROW = 8
+_STOP_AT = 4
+
+
+def some_words(draw: Draw) -> list[str]:
+    """Words of which none holds another."""
+    found: list[str] = []
+    while len(found) < _WORDS_IN_A_ROW:
+        word = draw.choice((*WORDS["thing"], *WORDS["animal"], *WORDS["goods"]))
+        if not any(word in other or other in word for other in found):
+            found.append(word)
+    return found
+
+
+def repeat_words(draw: Draw) -> tuple[list[Message], str]:
+    """A row of words to be said again, and the one of them at which the answer is to stop."""
+    words = some_words(draw)
+    text = f"Repeat these words in this order, separated by single spaces, and write nothing else: {' '.join(words)}"
+    return asked(draw, text), words[_STOP_AT]
+
+
+def one_word(draw: Draw, word: str) -> list[Message]:
+    return asked(draw, f"Answer with this one word alone, in lower case: {word}")
+
+
+def plain_sentence(draw: Draw) -> list[Message]:
+    return asked(draw, fill("Describe the {thing} of {place} in one plain sentence. Do not write JSON.", draw))
+
+
+def fruitless_question(draw: Draw) -> list[Message]:
+    """One whose answer would by itself take no form at all."""
+    return asked(draw, fill("What would {person} do with {few} {goods} and a {thing}? Say it in one sentence.", draw))
+
+
+def secret_schema(draw: Draw) -> dict[str, Any]:
+    """Of an object whose keys nobody guesses."""
+    first, second = fill("{snake}", draw), fill("{snake}_{two}", draw)
+    values = [draw.choice(WORDS["adjective"]), fill("{surname}", draw), fill("{code}", draw)]
+    return {
+        "type": "object",
+        "properties": {first: {"type": "string", "enum": values}, second: {"type": "integer"}},
+        "required": [first, second],
+        "additionalProperties": False,
+    }
+
+
+def stock_tool(draw: Draw) -> Tool:
+    return _tool(fill("stock_{snake}", draw), "Says how many of an item are in stock.", "item")
+
+
+def hours_tool(draw: Draw) -> Tool:
+    return _tool(fill("hours_{snake}", draw), "Says when a place opens and closes.", "place")
+
+
+def stock_question(draw: Draw) -> list[Message]:
+    text = "How many {goods} are in stock in the shop of {place} now? Look it up with the tool you have."
+    return asked(draw, fill(text, draw))
+
+
+def small_talk(draw: Draw) -> list[Message]:
+    return asked(draw, fill("Wish {person} a calm {month} in five words. There is nothing to look up.", draw))
+
+
+def asked(draw: Draw, text: str) -> list[Message]:
+    return [{"role": "user", "content": f"{fill(draw.choice(NONCES), draw)} {text}"}]
+
+
+def _tool(name: str, description: str, parameter: str) -> Tool:
+    schema = {
+        "type": "object",
+        "properties": {parameter: {"type": "string"}},
+        "required": [parameter],
+        "additionalProperties": False,
+    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
