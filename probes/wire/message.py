@@ -19,6 +19,7 @@ _OTHER_REASONING = (
     "reasoning_text",
     "thinking_blocks",
 )
+REASONING_FIELDS = (_USUAL_REASONING, *_OTHER_REASONING)
 _THINKING_KINDS = ("thinking", "reasoning", "redacted_thinking")
 _PART_TEXTS = ("text", "content", "thinking", "reasoning", "summary")
 

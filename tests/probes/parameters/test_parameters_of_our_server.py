@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from probes.parameters.judgement import Effect
 from probes.parameters.probe import NAMES, judge, plan
 from reference_engine.server import ServerSettings
@@ -14,7 +16,7 @@ UNSHOWN = frozenset({"stop", "tool_choice.none", "tool_choice.required", "tool_c
 
 
 def test_what_our_server_takes_acts_and_what_it_does_not_is_refused_by_name() -> None:
-    backend = TinyBackend(context_length=4096)
+    backend: Any = TinyBackend(context_length=4096)
     only = [name for name in NAMES if name not in UNSHOWN]
     with running(backend, ServerSettings()) as url:
         made = plan(bytes(32), b"nonce", only=only, tokenizer=backend)

@@ -1,0 +1,1 @@
+"""How an endpoint writes its answers, whatever they say: the habits by which serving stacks are told apart."""
