@@ -7,7 +7,8 @@ made, its usage answers the same question for free, over more prompts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,9 @@ class TokenCount:
 
 def plan(seed: bytes, *, n: int = 8) -> Plan:
     """`n` fixed requests of one token: the steps of the ladder in order, then plain anchors where n is larger."""
-    steps = list(_ladder(seed))[:n]
+    steps = list(plain_steps(seed))[:n]
     steps += [("anchor", _messages(prompt.messages)) for prompt in anchors(seed, max(0, n - len(steps)))]
-    items = tuple(_item(name, messages) for name, messages in steps)
+    items = tuple(counted_item(name, messages) for name, messages in steps)
     lines = [LADDER_VERSION, GRAMMAR_SHA256, *(item.key for item in items)]
     return Plan(ProbeKind.ACCOUNTING, items, hashlib.sha256("\n".join(lines).encode()).hexdigest(), LADDER_VERSION)
 
@@ -63,7 +64,8 @@ def expected_prompt_tokens(tokenizer: TokenizerBackend, request: Mapping[str, An
     return len(tokenizer.render(request["messages"], request.get("tools")).ids)
 
 
-def _ladder(seed: bytes) -> Iterator[tuple[str, Messages]]:
+def plain_steps(seed: bytes) -> Iterator[tuple[str, Messages]]:
+    """Conversations without tools, by name; each may count its tokens otherwise than the last."""
     draw = Draw(seed, "accounting", LADDER_VERSION)
     plain = [frame.text for frame in FRAMES if not frame.foreign]
     foreign = [frame.text for frame in FRAMES if frame.foreign and frame.family != "digits"]
@@ -102,7 +104,9 @@ def _messages(messages: Iterable[Mapping[str, str]]) -> Messages:
     return [dict(message) for message in messages]
 
 
-def _item(name: str, messages: Messages) -> Item:
-    text = "\n".join(f"{message['role']}\n{message['content']}" for message in messages)
-    key = f"accounting-{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return Item(key, 0, {"messages": messages, "max_tokens": 1, "temperature": 0, "stream": False}, anchor=True)
+def counted_item(name: str, messages: Sequence[Mapping[str, Any]], **more: Any) -> Item:
+    """A request of one token, which is all that a count of the prompt needs. Its key goes by name and content."""
+    told = json.dumps([messages, more]) if more else "\n".join(f"{one['role']}\n{one['content']}" for one in messages)
+    key = f"accounting-{name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    request = {"messages": messages, **more, "max_tokens": 1, "temperature": 0, "stream": False}
+    return Item(key, 0, request, anchor=True)
