@@ -126,7 +126,7 @@ class Client:
         exchange, request = await self._ask_until_settled(run, item, attempts)
         late = None if item.at is None or exchange.left_at is None else exchange.left_at - run.due(item.at)
         failure, outcome = exchange.failure, outcome_of(exchange.failure)
-        if item.verbatim and _is_refusal(exchange):
+        if item.verbatim and _is_refusal(exchange, known=run.standing.succeeded > 0):
             attempts[-1] = replace(attempts[-1], error=None)
             failure, outcome = None, Outcome.REFUSED
         sample = Sample(item, outcome, exchange.completion, tuple(attempts), request, late)
@@ -229,7 +229,10 @@ class _Run:
         return [self.samples[place] for place in sorted(self.samples)]
 
 
-def _is_refusal(exchange: Exchange) -> bool:
-    """Whether the endpoint turned this very body down, as one sent to be turned down asks it to."""
+def _is_refusal(exchange: Exchange, *, known: bool) -> bool:
+    """Whether the endpoint turned this very body down, as one sent to be turned down asks it to. `known` is whether our
+    key was accepted before: then a 403 is about the body as well."""
     failure, status = exchange.failure, exchange.status
-    return failure is not None and failure.kind in _OF_THE_BODY and status is not None and 400 <= status < 500
+    if failure is None or status is None or not 400 <= status < 500:
+        return False
+    return failure.kind in _OF_THE_BODY or (known and status == 403 and failure.kind is FailureKind.AUTH)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -79,3 +81,16 @@ def test_a_server_in_trouble_has_not_refused(status: int) -> None:
     (sample,) = answers.samples
     assert sample.outcome is Outcome.HTTP_ERROR
     assert len(sample.attempts) == 3
+
+
+def test_a_403_is_about_the_body_once_the_key_was_accepted() -> None:
+    def forbids(request: Mapping[str, Any]) -> tuple[int, Any] | None:
+        return (403, hostile.error("top_k is not allowed on your plan.")) if "top_k" in request else None
+
+    made = plan(1)
+    with ScriptedServer(hostile.picky(forbids)) as server:
+        known = send(target(server.base_url), replace(made, items=(*made.items, verbatim(2, top_k=1))))
+        unknown = send(target(server.base_url), replace(made, items=(verbatim(2, top_k=1),)))
+
+    assert known.samples[1].outcome is Outcome.REFUSED
+    assert isinstance(unknown.failure, ProviderAuthError)

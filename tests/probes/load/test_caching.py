@@ -10,7 +10,6 @@ from probes.completion import Completion, Usage
 from probes.load.caching import Caching, CachingFinding, caching, plan
 from probes.plan import Attempt, Item, Outcome, Sample
 from probes.quirks import Disposition
-from tests.endpoints.lawful import Lawful
 from tests.endpoints.scripted_model import ScriptedModel
 from tests.endpoints.server import ScriptedServer
 from tests.probes.sending import send, target
@@ -63,8 +62,9 @@ def test_a_cache_is_found_through_the_wire_and_an_endpoint_without_one_is_fresh(
 
 
 def test_an_endpoint_that_gives_every_answer_the_same_id_is_not_taken_for_a_cache() -> None:
-    with ScriptedServer(Lawful()) as server:
-        assert caching(send(target(server.base_url), plan(SEED, NONCE)).samples).caching is Caching.FRESH
+    both = [sample(prompt, rep, answer_id="chatcmpl-7f01") for prompt in range(3) for rep in range(2)]
+
+    assert caching(both).caching is Caching.FRESH
 
 
 def test_an_answer_that_says_it_was_made_when_the_first_was_is_stored() -> None:

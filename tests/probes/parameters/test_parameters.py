@@ -23,7 +23,7 @@ ACTING = frozenset(name for name in NAMES if not name.endswith(".invalid"))
 def samples_of(endpoint: Parametric, only: Collection[str] = NAMES, **settings: Any) -> list[Sample]:
     made = plan(SEED, NONCE, only=only, tokenizer=VOCABULARY, **settings)  # type: ignore[arg-type]
     with ScriptedServer(endpoint) as server:
-        answers = send(target(server.base_url, max_concurrency=16), made)
+        answers = send(target(server.base_url, max_concurrency=1), made)
     assert answers.error is None
     return answers.samples
 
