@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _NEEDLE_TOP_P = 1e-4
 _ANSWER_TOKENS = 512
 _CUT_TOKENS = 8
+_STORY_TOKENS = 64
+# No English text of so many tokens is without them, whatever a model makes of its instructions.
+_IN_ALL_TEXTS = ("e", "th", "in", "an")
 # Where the rule's trial would come out the same by chance; see each rule.
 _BY_CHANCE = {
     "stop": 0.1,
@@ -76,10 +79,10 @@ def _name(parameter: str, aspect: str) -> str:
 
 
 def _stop(lab: Laboratory) -> Iterator[Trial]:
-    for place in range(lab.trials):
-        messages, stop = wording.repeat_words(lab.draw("stop", place))
-        yield Trial("stop", "free", place, lab.greedy(messages, _ANSWER_TOKENS))
-        yield Trial("stop", "held", place, lab.greedy(messages, _ANSWER_TOKENS, stop=[stop]))
+    for place, prompt in enumerate(grammar.long_answers(lab.seed, lab.nonce, lab.trials)):
+        messages, stop = list(prompt.messages), lab.draw("stop", place).choice(_IN_ALL_TEXTS)
+        yield Trial("stop", "free", place, lab.greedy(messages, _STORY_TOKENS))
+        yield Trial("stop", "held", place, lab.greedy(messages, _STORY_TOKENS, stop=[stop]))
 
 
 def _max_tokens(lab: Laboratory) -> Iterator[Trial]:

@@ -11,26 +11,6 @@ from probes.vocabulary import NONCES, WORDS
 Message = Mapping[str, str]
 Tool = Mapping[str, Any]
 
-_WORDS_IN_A_ROW = 8
-_STOP_AT = 4
-
-
-def some_words(draw: Draw) -> list[str]:
-    """Words of which none holds another."""
-    found: list[str] = []
-    while len(found) < _WORDS_IN_A_ROW:
-        word = draw.choice((*WORDS["thing"], *WORDS["animal"], *WORDS["goods"]))
-        if not any(word in other or other in word for other in found):
-            found.append(word)
-    return found
-
-
-def repeat_words(draw: Draw) -> tuple[list[Message], str]:
-    """A row of words to be said again, and the one of them at which the answer is to stop."""
-    words = some_words(draw)
-    text = f"Repeat these words in this order, separated by single spaces, and write nothing else: {' '.join(words)}"
-    return asked(draw, text), words[_STOP_AT]
-
 
 def one_word(draw: Draw, word: str) -> list[Message]:
     return asked(draw, f"Answer with this one word alone, in lower case: {word}")

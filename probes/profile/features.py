@@ -70,13 +70,17 @@ class Profile:
     @property
     def hash(self) -> str:
         """Equal for responses of one kind by one stack."""
-        return self._hash(self.kind, DETERMINISTIC)
+        return _hash(self.kind, self._of(DETERMINISTIC))
 
     @property
     def variant(self) -> str:
         """Equal for all good responses of one stack, whatever their kind: coarser, for putting samples into groups."""
-        return self._hash("", COMMON)
+        # Ids of chats and of plain completions differ by this word alone.
+        return _hash("", {name: value.removeprefix("chat") for name, value in self._of(COMMON).items()})
 
-    def _hash(self, kind: str, wanted: frozenset[Feature]) -> str:
-        held = {feature.value: value for feature, value in self.features.items() if feature in wanted}
-        return hashlib.sha256(json.dumps([kind, held], sort_keys=True).encode()).hexdigest()[:16]
+    def _of(self, wanted: frozenset[Feature]) -> dict[str, str]:
+        return {feature.value: value for feature, value in self.features.items() if feature in wanted}
+
+
+def _hash(kind: str, held: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps([kind, held], sort_keys=True).encode()).hexdigest()[:16]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 
 # Some servers count the token that ends the answer.
 _END_TOKENS = 1
+# Of tokens drawn, the share beyond those that the tokenizer itself would have used.
+_LOOSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
     """`low` to `high` are the counts that what came can have had; `high` is None where part of it cannot be counted,
-    and `unknown` says which. A text is counted as its tokenizer splits it; a model at a high temperature may have put
-    it together from a few tokens more."""
+    and `unknown` says which. A text is counted as the tokenizer splits it; one that was drawn at a temperature may have
+    been put together from a few tokens more, and one that a grammar was laid on from many."""
 
     reported: int | None
     low: int
@@ -56,8 +59,12 @@ def recount(completion: Completion, request: Mapping[str, Any], tokenizer: Token
         unknown.append("the marks around the reasoning")
     elif completion.usage is not None and completion.usage.reasoning_tokens:
         unknown.append("reasoning that is not shown")
+    if request.get("temperature") != 0:
+        slack += math.ceil(_LOOSE * low)
     if _several(request):
         unknown.append("choices other than the first")
+    if _is_held_to_a_form(request):
+        unknown.append("how a grammar split the text")
     if completion.tool_calls:
         calls = _size_of_calls(completion, request, tokenizer)
         if calls is None:
@@ -74,6 +81,11 @@ def _size(text: str, tokenizer: TokenizerBackend) -> int:
 
 def _several(request: Mapping[str, Any]) -> bool:
     return (request.get("n") or 1) != 1
+
+
+def _is_held_to_a_form(request: Mapping[str, Any]) -> bool:
+    free = request.get("tool_choice") in (None, "auto", "none")
+    return not free or request.get("response_format") not in (None, {"type": "text"})
 
 
 def _stop_tokens(completion: Completion, request: Mapping[str, Any], tokenizer: TokenizerBackend) -> int:

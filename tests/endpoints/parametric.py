@@ -1,6 +1,6 @@
 """An endpoint that honours every parameter of a chat request, but those that a test tells it to ignore or to refuse.
 
-Its model says random words, repeats a row of words or one word when told to, and calls the tool that a question names.
+Its model says random words, or one word when told to, and calls the tool that a question asks it to use.
 """
 
 from __future__ import annotations
@@ -150,9 +150,7 @@ class Parametric:
             yield forced[0] if forced else " something" if banned else word
 
     def _unbiased(self, request: Mapping[str, Any], text: str) -> Iterator[str]:
-        if "Repeat these words" in text:
-            yield from (f" {word}" for word in text.rpartition(": ")[2].split())
-        elif "this one word alone" in text:
+        if "this one word alone" in text:
             yield f" {text.rpartition(': ')[2]}"
         else:
             rng = self._dice(request, text)

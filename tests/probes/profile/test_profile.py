@@ -256,3 +256,10 @@ def test_random_ids_of_one_stack_have_one_form() -> None:
 
     assert forms == {"chatcmpl-tool-hex32"}
     assert written(USUAL, TOOLS, CALLING).completion is not None
+
+
+def test_ids_of_chats_and_of_completions_are_one_variant() -> None:
+    plain = replace(USUAL, answer_id=lambda rng: f"cmpl-{hexadecimal(rng)}")
+
+    assert profile(plain, PLAIN).variant == profile(USUAL, PLAIN).variant
+    assert profile(plain, PLAIN).hash != profile(USUAL, PLAIN).hash

@@ -13,7 +13,7 @@ from probes.quirks import Disposition
 from probes.token_counts.recount import Recount, recount
 from tests.probes.token_counts.templated import TEMPLATE, WITHOUT_TOOLS, Templated
 
-REQUEST: dict[str, Any] = {"messages": [{"role": "user", "content": "How many?"}]}
+REQUEST: dict[str, Any] = {"messages": [{"role": "user", "content": "How many?"}], "temperature": 0}
 TOOLS = [{"type": "function", "function": {"name": "stock", "parameters": {}}}]
 
 
@@ -47,6 +47,19 @@ def test_a_stop_string_was_written_though_it_is_not_shown() -> None:
 
     assert (found.low, found.high) == (10, 14)
     assert counted(answer(14, content="Ten bytes.", finish_reason="length"), stop="END").high == 11
+
+
+def test_a_text_that_was_drawn_may_have_a_few_tokens_more() -> None:
+    assert counted(answer(105, content="a" * 100), temperature=1).excess == 0
+    assert counted(answer(120, content="a" * 100), temperature=1).excess == 14
+
+
+def test_a_text_that_was_held_to_a_form_is_bounded_from_below_alone() -> None:
+    reason = ("how a grammar split the text",)
+
+    assert counted(answer(50, content="{}"), response_format={"type": "json_object"}).unknown == reason
+    assert counted(answer(50, content="{}"), tools=TOOLS, tool_choice="required").unknown == reason
+    assert counted(answer(50, content="{}"), response_format={"type": "text"}, tool_choice="auto").excess == 47
 
 
 def test_log_probabilities_count_tokens_whatever_the_tokenizer_says() -> None:
