@@ -24,9 +24,9 @@ _CUT_TOKENS = 8
 _STORY_TOKENS = 64
 # No English text of so many tokens is without them, whatever a model makes of its instructions.
 _IN_ALL_TEXTS = ("e", "th", "in", "an")
-# Where the rule's trial would come out the same by chance; see each rule.
+# How often, at most, an answer would keep the rule where the parameter is ignored.
 _BY_CHANCE = {
-    "stop": 0.1,
+    "stop": 0.01,
     "max_tokens": 0.01,
     "n": 0.01,
     "logit_bias": bias.BY_CHANCE,

@@ -30,7 +30,6 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "logit_bias": dict,
 }
 _BOUNDS: Mapping[str, tuple[float, float]] = {
-    "temperature": (0, 2),
     "top_p": (0, 1),
     "n": (1, 8),
     "max_tokens": (1, 1e6),
@@ -53,7 +52,8 @@ class Vocabulary:
         return self.words[token_id].encode()
 
 
-VOCABULARY = Vocabulary()
+# It renders nothing, and so is no whole tokenizer.
+VOCABULARY: Any = Vocabulary()
 
 
 @dataclass
@@ -62,7 +62,8 @@ class Parametric:
 
     `greedy_noise` is the share of answers at temperature 0 that come out otherwise, as batching makes them. `status`
     and `says` are those of a refusal. `half` honours what it `ignores` every second time, as two variants behind one
-    address do. `caches` gives the stored answer to a body that comes again. `shift` moves the ids of its vocabulary.
+    address do. `caches` gives the stored answer to a body that comes again. `shift` moves the ids of its
+    vocabulary, and `hottest` is the highest temperature it takes.
     """
 
     ignores: frozenset[str] = frozenset()
@@ -75,6 +76,7 @@ class Parametric:
     half: bool = False
     caches: bool = False
     shift: int = 0
+    hottest: float = 2.0
     rng: random.Random = field(default_factory=lambda: random.Random(5))
     answered: int = 0
     _cache: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class Parametric:
     async def __call__(self, received: Received, connection: Connection) -> None:
         request = received.json
         for name in request:
-            if name in self.refuses or (name not in self.lax and _is_invalid(name, request)):
+            if name in self.refuses or (name not in self.lax and self._is_invalid(name, request)):
                 says = self.says if name in self.refuses else "Invalid value for '{name}'."
                 await connection.reply(self.status, hostile.error(says.format(name=name)))
                 return
@@ -97,7 +99,7 @@ class Parametric:
         known = {
             name: value
             for name, value in request.items()
-            if heeds or (name not in self.ignores and not _is_invalid(name, request))
+            if heeds or (name not in self.ignores and not self._is_invalid(name, request))
         }
         choices = [self._choice(known, index) for index in range(known.get("n", 1))]
         usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
@@ -109,6 +111,11 @@ class Parametric:
             "choices": choices,
             "usage": usage,
         }
+
+    def _is_invalid(self, name: str, request: Mapping[str, Any]) -> bool:
+        if _is_invalid(name, request):
+            return True
+        return name == "temperature" and not 0 <= request[name] <= self.hottest
 
     def _choice(self, request: Mapping[str, Any], index: int) -> dict[str, Any]:
         text = str(request["messages"][-1]["content"])

@@ -21,7 +21,7 @@ ACTING = frozenset(name for name in NAMES if not name.endswith(".invalid"))
 
 
 def samples_of(endpoint: Parametric, only: Collection[str] = NAMES, **settings: Any) -> list[Sample]:
-    made = plan(SEED, NONCE, only=only, tokenizer=VOCABULARY, **settings)  # type: ignore[arg-type]
+    made = plan(SEED, NONCE, only=only, tokenizer=VOCABULARY, **settings)
     with ScriptedServer(endpoint) as server:
         answers = send(target(server.base_url, max_concurrency=1), made)
     assert answers.error is None
@@ -29,7 +29,7 @@ def samples_of(endpoint: Parametric, only: Collection[str] = NAMES, **settings: 
 
 
 def judged(endpoint: Parametric, only: Collection[str] = NAMES, **settings: Any) -> dict[str, Judgement]:
-    found = judge(samples_of(endpoint, only, **settings), VOCABULARY)  # type: ignore[arg-type]
+    found = judge(samples_of(endpoint, only, **settings), VOCABULARY)
     return {f"{one.parameter}.{one.aspect}".rstrip("."): one for one in found}
 
 
@@ -122,6 +122,13 @@ def test_where_temperature_is_refused_the_others_are_judged_without_it() -> None
     assert found["temperature"] is Effect.REFUSED
 
 
+def test_a_temperature_too_high_for_an_endpoint_is_no_refusal_of_the_parameter() -> None:
+    cool = Parametric(hottest=1.0)
+
+    assert set(effects(cool, TWINNED).values()) == {Effect.UNCLEAR}
+    assert set(effects(cool, TWINNED, hot=1.0).values()) == {Effect.ACTS}
+
+
 def test_a_refusal_that_names_nothing_is_none() -> None:
     found = judged(Parametric(refuses=frozenset({"top_k"}), says="Bad request."), ["top_k"])
 
@@ -178,7 +185,7 @@ def test_without_a_tokenizer_no_bias_is_asked() -> None:
 
 def test_wording_is_private_to_a_seed_and_used_once() -> None:
     texts = [
-        {str(item.request["messages"]) for item in plan(seed, nonce, tokenizer=VOCABULARY).items[1:]}  # type: ignore[arg-type]
+        {str(item.request["messages"]) for item in plan(seed, nonce, tokenizer=VOCABULARY).items[1:]}
         for seed, nonce in ((SEED, NONCE), (SEED, b"another"), (bytes(32), NONCE))
     ]
 
