@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from probes.attempt import Asker, Exchange
 from probes.capabilities import Capabilities
@@ -23,7 +24,11 @@ from probes.standing import Standing, outcome_of
 from probes.target import Target
 from probes.transport import Transport
 
+T = TypeVar("T")
+
 OnSample = Callable[[Sample], None]
+# Sends one item and returns its sample.
+Ask = Callable[[Item], Awaitable[Sample]]
 
 # Real endpoints teach four or five things; one that goes on is not going to be content.
 MAX_LESSONS = 6
@@ -82,19 +87,53 @@ class Client:
         the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
         done by then are the error's `samples`.
         """
-        run = _Run(plan, on_sample, self._clock.monotonic())
+        run = _Run(list(plan.items), on_sample, self._clock.monotonic())
         try:
             while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
                 await self._sample(run, place)
             together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
             width = self._target.max_concurrency if together else 1
-            await self._side_by_side(run, width)
+            await self._side_by_side(partial(self._work, run), width)
             if failure := run.standing.conclude():
                 raise failure.error()
         except ProbeError as error:
             error.samples = tuple(run.done())
             raise
         return run.done()
+
+    async def converse(
+        self, conversations: Sequence[Callable[[Ask], Awaitable[T]]], *, on_sample: OnSample | None = None
+    ) -> list[T]:
+        """Hold conversations, each of which decides by what came what it asks next, and return what they come to.
+
+        As many go side by side as the target allows. Everything else is as in `send`: requests leave one at a time
+        until one succeeds, `on_sample` sees each sample, and a ProbeError carries those that were done.
+        """
+        run = _Run([], on_sample, self._clock.monotonic())
+        one_at_a_time = asyncio.Lock()
+        waiting = iter(enumerate(conversations))
+        ends: dict[int, T] = {}
+
+        async def ask(item: Item) -> Sample:
+            run.items.append(item)
+            place = len(run.items) - 1
+            async with one_at_a_time:
+                if run.standing.succeeded == 0:
+                    return await self._sample(run, place)
+            return await self._sample(run, place)
+
+        async def work() -> None:
+            for place, conversation in waiting:
+                ends[place] = await conversation(ask)
+
+        try:
+            await self._side_by_side(work, self._target.max_concurrency)
+            if failure := run.standing.conclude():
+                raise failure.error()
+        except ProbeError as error:
+            error.samples = tuple(run.done())
+            raise
+        return [ends[place] for place in sorted(ends)]
 
     async def models(self) -> list[str]:
         """The names the endpoint serves, from its /models list. Raises ProbeError."""
@@ -104,11 +143,11 @@ class Client:
             raise exchange.failure.error()
         return model_names(exchange.attempt.body, self._target.place)
 
-    async def _side_by_side(self, run: _Run, width: int) -> None:
+    async def _side_by_side(self, work: Callable[[], Coroutine[Any, Any, None]], width: int) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(width):
-                    group.create_task(self._work(run))
+                    group.create_task(work())
         except BaseExceptionGroup as errors:
             # The first to fail cancelled the others; it alone is the caller's business.
             first = errors.exceptions[0]
@@ -118,8 +157,8 @@ class Client:
         while (place := run.next_place()) is not None:
             await self._sample(run, place)
 
-    async def _sample(self, run: _Run, place: int) -> None:
-        item = run.plan.items[place]
+    async def _sample(self, run: _Run, place: int) -> Sample:
+        item = run.items[place]
         attempts: list[Attempt] = []
         if item.at is not None:
             await self._clock.sleep(max(0.0, run.due(item.at) - self._clock.monotonic()))
@@ -134,6 +173,7 @@ class Client:
         stop = None if outcome is Outcome.REFUSED else run.standing.add(sample, failure)
         if stop is not None:
             raise stop.error()
+        return sample
 
     async def _ask_until_settled(
         self, run: _Run, item: Item, attempts: list[Attempt]
@@ -200,9 +240,9 @@ class Client:
 
 @dataclass(slots=True)
 class _Run:
-    """One plan on its way: which items are done, and what they say about the provider."""
+    """Items on their way: which of them are done, and what they say about the provider."""
 
-    plan: Plan
+    items: list[Item]
     on_sample: OnSample | None
     began: float
     standing: Standing = field(default_factory=Standing)
@@ -215,7 +255,7 @@ class _Run:
         return self.began + at
 
     def next_place(self) -> int | None:
-        if self.taken >= len(self.plan.items):
+        if self.taken >= len(self.items):
             return None
         self.taken += 1
         return self.taken - 1
