@@ -17,7 +17,8 @@ class ToolCall:
 
     `arguments_recovered` is what undecodable text seems to have meant: for diagnosis, never scored. `arguments_text` is
     the argument text as a client gets it, decodable or not; where `as_string` is False the arguments came as a JSON
-    value instead of a string, and it is that value written out.
+    value instead of a string, and it is that value written out. `extra` is what else the call object holds: some
+    providers want it back with the call, a signature of their reasoning for one.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ToolCall:
     arguments_recovered: Mapping[str, Any] | None = None
     arguments_text: str = ""
     as_string: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,11 @@ def read_interrupted(slot: CallSlot, call_id: str) -> ToolCall:
 
 
 def _decoded(slot: CallSlot, call_id: str, arguments: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(slot.name, call_id, arguments, arguments_text=slot.arguments, as_string=slot.as_string)
+    text, as_string = slot.arguments, slot.as_string
+    return ToolCall(slot.name, call_id, arguments, arguments_text=text, as_string=as_string, extra=slot.extra)
 
 
 def _undecoded(slot: CallSlot, call_id: str, recovered: Mapping[str, Any] | None) -> ToolCall:
     meant = None if recovered is None else paired_json(recovered)
-    return ToolCall(slot.name, call_id, None, slot.arguments, meant, slot.arguments, slot.as_string)
+    text = slot.arguments
+    return ToolCall(slot.name, call_id, None, text, meant, text, slot.as_string, slot.extra)

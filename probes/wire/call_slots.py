@@ -9,19 +9,23 @@ from typing import Any
 
 from probes.quirks import Quirk
 from probes.wire.json_value import as_object, as_objects, as_text
-from probes.wire.surrogates import has_lone_surrogate, paired
+from probes.wire.surrogates import has_lone_surrogate, paired, paired_json
+
+# Name and arguments stand here where a server leaves the wrapper `function` out.
+_OF_EVERY_CALL = frozenset({"id", "type", "index", "function", "name", "arguments"})
 
 
 @dataclass(slots=True)
 class CallSlot:
     """One call as far as it has come. `bare` marks the old `function_call`, which has neither id nor index; `as_string`
-    is False once arguments came as anything else."""
+    is False once arguments came as anything else. `extra` holds the members that not every call has."""
 
     id: str = ""
     name: str = ""
     bare: bool = False
     as_string: bool = True
     pieces: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def arguments(self) -> str:
@@ -111,6 +115,8 @@ class CallSlots:
             slot.name = slot.name or name
         slot.id = slot.id or call_id
         self._by_id[call_id] = slot
+        for member in entry.keys() - _OF_EVERY_CALL:
+            slot.extra.setdefault(paired(member), paired_json(entry[member]))
         return self._take_arguments(slot, function.get("arguments"))
 
     def _take_name_again(self, slot: CallSlot, name: str, repetition: Quirk) -> None:

@@ -311,3 +311,15 @@ def test_a_call_keeps_its_argument_text_as_it_came(arguments: Any, text: str, as
     entry = {"index": 0, "id": "a", "function": {"name": "f", "arguments": arguments}}
     (call,) = read_body(body({"tool_calls": [entry]})).tool_calls
     assert (call.arguments_text, call.as_string) == (text, as_string)
+
+
+def test_a_call_keeps_what_else_its_object_holds() -> None:
+    entry = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    extra = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
+    streamed = reader()
+    streamed.feed(chunk({"tool_calls": [{"index": 0, **entry, **extra}]}))
+    streamed.feed(chunk({"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}, "tool_calls"))
+
+    calls = [*read_body(body({"tool_calls": [{**entry, **extra}, entry]})).tool_calls, *streamed.finish().tool_calls]
+
+    assert [call.extra for call in calls] == [extra, {}, extra]
