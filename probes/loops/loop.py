@@ -1,0 +1,61 @@
+"""What a free loop is: an exercise, how it is asked, and the request it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from probes.loops.exercise import Exercise
+from probes.loops.history import Message, Reasoning
+
+
+class Arm(StrEnum):
+    """Which ids the history of a free loop gives the endpoint's calls."""
+
+    OWN_IDS = "own-ids"
+    CANONICAL_IDS = "canonical-ids"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an endpoint's loops are asked: `request` is merged into every request (temperature, max_tokens and the like),
+    `reasoning` is how it wants its reasoning back."""
+
+    request: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
+    reasoning: Reasoning = Reasoning.DROPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """An exercise to be asked freely. `nonce` stands at the head of the conversation, where it touches no decision."""
+
+    exercise: Exercise
+    arm: Arm = Arm.OWN_IDS
+    rep: int = 0
+    stream: bool = False
+    nonce: str = ""
+
+    @property
+    def key(self) -> str:
+        """Stable for an exercise asked in this way; the repeats share it."""
+        mode = "stream" if self.stream else "plain"
+        return f"loop-{self.exercise.key[:16]}-{self.arm.value}-{mode}"
+
+    def first_request(self, settings: Settings) -> dict[str, Any]:
+        task = self.exercise.task
+        stream = {"stream": True, "stream_options": {"include_usage": True}} if self.stream else {"stream": False}
+        return {
+            "messages": _with_nonce(task.messages, self.nonce),
+            "tools": task.declarations,
+            "tool_choice": "auto",
+            **settings.request,
+            **stream,
+        }
+
+
+def _with_nonce(messages: Sequence[Mapping[str, str]], nonce: str) -> list[Message]:
+    first, *others = messages
+    content = f"Session {nonce}. {first['content']}" if nonce else first["content"]
+    return [{**first, "content": content}, *map(dict, others)]
