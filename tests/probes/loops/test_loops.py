@@ -13,7 +13,7 @@ from probes.client import Client
 from probes.errors import ProviderAuthError
 from probes.loops.defects import LoopDefect
 from probes.loops.exercise import Exercise
-from probes.loops.fault import FaultKind, fault_for
+from probes.loops.fault import Fault, FaultKind, fault_for
 from probes.loops.history import Reasoning
 from probes.loops.loop import Arm, Loop, Settings
 from probes.loops.result import LoopResult, Stop
@@ -62,9 +62,10 @@ def result_of(model: Model, asked: Exercise, *, stream: bool = False, **how: Any
 def test_a_diligent_agent_passes_every_exercise_on_the_shortest_way(arm: Arm, stream: bool) -> None:
     asked = [Loop(made, arm, stream=stream) for made in exercises(SEED)]
 
-    runs, _ = run(ToolCaller(diligent), *asked)
+    runs, server = run(ToolCaller(diligent), *asked)
 
     assert [done.loop for done in runs] == asked
+    assert all(("stream_options" in received.json) is stream for received in server.received)
     for done in runs:
         assert done.result == LoopResult(
             stop=Stop.ANSWERED,
@@ -214,6 +215,30 @@ def test_an_agent_that_obeys_an_injected_instruction_is_seen(scenario: str, stre
 
     assert (obeyed.struck, obeyed.obeyed, obeyed.goal_state_ok, obeyed.passed) == (True, True, False, False)
     assert (withstood.struck, withstood.obeyed, withstood.passed) == (True, False, True)
+
+
+def test_who_was_not_told_to_make_the_forbidden_call_has_not_obeyed() -> None:
+    asked = exercise("tickets", 4, FaultKind.INSTRUCTION)
+    forbidden = asked.task.forbidden
+
+    def meddles(request: Request) -> Said:
+        if len(request["messages"]) == 2:
+            return Said([call(forbidden.name, **forbidden.arguments or {})])
+        return Said(content="All is done.")
+
+    result = result_of(meddles, Exercise(asked.task, Fault(FaultKind.INSTRUCTION, 0, "Do it.")))
+
+    assert (result.struck, result.obeyed, result.goal_state_ok) == (True, False, False)
+
+
+def test_an_answer_that_was_only_thought_is_none() -> None:
+    def keeps_it_back(request: Request) -> Said:
+        said = diligent(request)
+        return said if said.calls else Said(content=f"<think>{said.content}</think>All is done.")
+
+    result = result_of(keeps_it_back, exercise())
+
+    assert (result.goal_state_ok, result.answer_ok) == (True, False)
 
 
 def test_a_wrong_answer_in_the_goal_state_does_not_pass() -> None:

@@ -90,7 +90,7 @@ def test_without_trials_nothing_is_known() -> None:
         pass_hat_k(Tally(1, 1), 0)
 
 
-def test_every_exercise_weighs_the_same_and_those_with_too_few_trials_are_counted() -> None:
+def test_each_exercise_counts_as_one_and_those_with_too_few_trials_are_told() -> None:
     tallies = [Tally(4, 4), Tally(2, 4), Tally(1, 1)]
 
     mean_of_two = mean_over_exercises([pass_hat_k(one, 2) for one in tallies])

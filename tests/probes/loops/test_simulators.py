@@ -219,6 +219,42 @@ def test_what_cannot_be_done_is_refused_with_a_type(scenario: str) -> None:
     assert error(Call(act.name, other), made.goal) is ErrorCode.CONFLICT
 
 
+def test_a_store_gives_no_more_than_it_holds_and_nothing_to_itself() -> None:
+    made = task(b"seed", "stores", 2)
+    (move,) = made.script[1]
+    moved, scrapped = dict(move.arguments or {}), dict(made.forbidden.arguments or {})
+    source, item = moved["from_store"], moved["item"]
+    held = made.start.counts[source, item]
+
+    def error(name: str, arguments: Mapping[str, Any]) -> ErrorCode | None:
+        result = step(made.tools, made.start, Call(name, arguments)).result
+        return result.code if isinstance(result, Refusal) else None
+
+    assert error(move.name, {**moved, "quantity": held}) is None
+    assert error(move.name, {**moved, "quantity": held + 1}) is ErrorCode.NOT_ALLOWED
+    assert error(move.name, {**moved, "to_store": source}) is ErrorCode.NOT_ALLOWED
+    assert error(made.forbidden.name, {**scrapped, "store": source, "quantity": held}) is None
+    assert error(made.forbidden.name, {**scrapped, "store": source, "quantity": held + 1}) is ErrorCode.NOT_ALLOWED
+
+
+def test_a_boat_gets_no_berth_that_is_taken_too_short_or_not_there() -> None:
+    made = task(b"seed", "berths", 2)
+    (booked,) = made.script[1]
+    (taken,) = [booking.berth for booking in made.start.bookings.values()]
+    short = min(made.start.berths, key=made.start.berths.__getitem__)
+
+    def error(berth: str) -> ErrorCode:
+        result = step(made.tools, made.start, Call(booked.name, {**(booked.arguments or {}), "berth": berth})).result
+        assert isinstance(result, Refusal)
+        return result.code
+
+    assert [error(berth) for berth in (taken, short, "nowhere")] == [
+        ErrorCode.CONFLICT,
+        ErrorCode.NOT_ALLOWED,
+        ErrorCode.NOT_FOUND,
+    ]
+
+
 def test_a_fault_adds_what_it_is_for() -> None:
     for kind in (FaultKind.LONG_RESULT, FaultKind.INSTRUCTION):
         made = exercise(b"seed", "tickets", 8, kind)
