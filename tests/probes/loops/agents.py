@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.endpoints.agent import Request, Said
+from tests.endpoints.tool_caller import Request, Said
 
 Arguments = Mapping[str, Any]
 Made = tuple[str, Arguments, str]

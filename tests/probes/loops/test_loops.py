@@ -24,9 +24,9 @@ from probes.plan import Sample
 from probes.quirks import Quirk
 from probes.tools.scored import Exclusion
 from tests.endpoints import hostile
-from tests.endpoints.agent import Model, Request, Said, ToolCaller, call, plain_ids
 from tests.endpoints.clock import PatientClock
 from tests.endpoints.server import Handler, ScriptedServer
+from tests.endpoints.tool_caller import Model, Request, Said, ToolCaller, call, plain_ids
 from tests.probes.loops.agents import clumsy, diligent, obedient, stuck, wandering
 from tests.probes.sending import target
 

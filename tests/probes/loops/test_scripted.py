@@ -18,8 +18,8 @@ from probes.tools.lint import lint
 from probes.tools.pointers import leaves
 from probes.tools.score import score
 from probes.tools.sketch import Drawn
-from tests.endpoints.agent import Request, Said, ToolCaller
 from tests.endpoints.server import ScriptedServer
+from tests.endpoints.tool_caller import Request, Said, ToolCaller
 from tests.probes.loops.agents import diligent, turns_of
 from tests.probes.sending import send, target
 

@@ -18,7 +18,7 @@ from probes.loops.scenarios import task
 from probes.quirks import Disposition
 from probes.target import Target
 from reference_engine.interface import Message, Rendered, Tool
-from tests.endpoints.agent import Said
+from tests.endpoints.tool_caller import Said
 from tests.probes.loops.agents import diligent
 from tests.reference_engine.server.conftest import StartServer
 from tests.reference_engine.server.tiny_backend import TinyBackend
