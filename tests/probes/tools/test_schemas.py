@@ -22,6 +22,10 @@ def test_the_first_fault_does_not_hang_on_how_the_schema_is_written() -> None:
     assert compiled(turned, formats=False).judge(value) == compiled(BERTH, formats=False).judge(value)
 
 
+def test_what_fails_anyway_is_not_flagged_for_its_integers() -> None:
+    assert not compiled(BERTH, formats=False).judge({"berth": "7", "vessel": "Petrel"}).int_as_float
+
+
 def test_draft_7_stands_beside() -> None:
     verdict = compiled({"properties": {"n": {"prefixItems": [{"type": "integer"}]}}}, formats=False).judge({"n": ["x"]})
     assert verdict.fault is not None

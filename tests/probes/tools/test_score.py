@@ -244,6 +244,13 @@ def test_another_multiset_is_not(calls: list[str], found: set[Fault]) -> None:
     assert scored.parallel_exact is False
 
 
+def test_a_call_that_nobody_expected_has_no_right_values() -> None:
+    texts = (GOOD, '{"berth": 9, "vessel": "Skua"}', SECOND)
+    scored = score(PAIR, answer(PAIR, *(call("book", text, f"call_{i}") for i, text in enumerate(texts))))
+    assert [call.strict for call in scored.calls] == [Rung.OK, Rung.VALUE_MISMATCH, Rung.OK]
+    assert [call.expected for call in scored.calls] == [0, None, 1]
+
+
 def test_parallel_is_what_a_plain_client_sees() -> None:
     scored = score(PAIR, answer(PAIR, call("book", SECOND), call("book", json.dumps(GOOD), "call_2")))
     assert scored.parallel_exact is False
