@@ -56,3 +56,19 @@ class CaseFileError(CodedError):
     code = "case_file_invalid"
     status = 400
     exit_code = 2
+
+
+class SuiteFileError(CodedError):
+    """A file of eval items that cannot be read as one. The message names the line, never what is in it."""
+
+    code = "suite_file_invalid"
+    status = 400
+    exit_code = 2
+
+
+class IsolationError(CodedError):
+    """Code of an answer would have to be run, and this machine cannot isolate it: it was not run."""
+
+    code = "isolation_unavailable"
+    status = 503
+    exit_code = 6
