@@ -1,0 +1,66 @@
+"""What an answer is found to be, in words, never in its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    RIGHT = "right"
+    WRONG = "wrong"
+    UNGRADABLE = "ungradable"
+    """Neither: no answer came, it was cut short, or the grader cannot say. No rate counts it; the reason is kept."""
+
+
+class Reason(StrEnum):
+    """Why an answer is wrong, or ungradable."""
+
+    DIFFERENT = "different"
+    NOTHING_FOUND = "nothing_found"
+    """Nothing in the answer has the form of one: no number, no letter, no code."""
+    NOT_JSON = "not_json"
+    SCHEMA = "schema"
+    TESTS_FAILED = "tests_failed"
+    OVER_LIMITS = "over_limits"
+    CALLS = "calls"
+
+    NO_ANSWER = "no_answer"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    NO_EXPECTED = "no_expected"
+    UNSAFE_PATTERN = "unsafe_pattern"
+    """The pattern could take for ever on an answer of this length."""
+    INVALID_PATTERN = "invalid_pattern"
+    INVALID_SCHEMA = "invalid_schema"
+    NO_JUDGE = "no_judge"
+    JUDGE_UNDECIDED = "judge_undecided"
+    """The judge says one thing in one order and another in the other."""
+    UNGRADED = "ungraded"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """`reason` is None for a right answer only."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+
+    @property
+    def right(self) -> bool | None:
+        return None if self.verdict is Verdict.UNGRADABLE else self.verdict is Verdict.RIGHT
+
+
+RIGHT = Grade(Verdict.RIGHT)
+
+
+def wrong(reason: Reason = Reason.DIFFERENT) -> Grade:
+    return Grade(Verdict.WRONG, reason)
+
+
+def ungradable(reason: Reason) -> Grade:
+    return Grade(Verdict.UNGRADABLE, reason)
+
+
+def right_if(condition: bool, reason: Reason = Reason.DIFFERENT) -> Grade:
+    return RIGHT if condition else wrong(reason)
