@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from probes.completion import Completion
 from probes.evals.choice_grader import grade_choice
 from probes.evals.code_grader import grade_code
-from probes.evals.grade import RIGHT, Grade, Reason, ungradable, wrong
+from probes.evals.grade import RIGHT, Grade, Reason, right_if, ungradable, wrong
 from probes.evals.item import EvalItem, GraderKind
 from probes.evals.judge import Judge
 from probes.evals.messages import question_in
 from probes.evals.number_grader import grade_number
 from probes.evals.schema_grader import grade_json_schema
 from probes.evals.text_graders import expected_texts, grade_exact, grade_normalised, grade_regex
+from probes.evals.tool_case import tool_case
+from probes.plan import Sample
+from probes.tools.case import Oracle, Trigger
+from probes.tools.score import score
+from probes.tools.scored import Scored
+from probes.tools.standing import exclusion_of, whole_answer
 
 # An answer's text, what is expected, and the grader's options.
 TextGrader = Callable[..., Grade]
@@ -27,21 +32,27 @@ TEXT_GRADERS: Mapping[GraderKind, TextGrader] = {
     GraderKind.JSON_SCHEMA: grade_json_schema,
     GraderKind.CODE: grade_code,
 }
-# An answer that ends so was not given to its end.
-_CUT = {"length": Reason.LENGTH, "content_filter": Reason.CONTENT_FILTER}
+_OPEN = Oracle(Trigger.FREE)
 
 
-def grade(item: EvalItem, completion: Completion | None, judge: Judge | None = None) -> Grade:
-    """Grade what came for an item; None stands for no answer at all. Blocks while code runs or the judge thinks.
+def grade(item: EvalItem, sample: Sample, judge: Judge | None = None) -> Grade:
+    """Grade what came for an item. Blocks while code runs or the judge thinks.
 
-    Items of kind `tool_calls` are graded as cases (tool_case.py). Raises IsolationError where code cannot be isolated.
+    Raises IsolationError where code would have to be run and cannot be isolated.
     """
-    if completion is None or completion.http_status >= 400:
-        return ungradable(Reason.NO_ANSWER)
-    if completion.finish_reason in _CUT:
-        return ungradable(_CUT[completion.finish_reason])
-    answer = completion.content or completion.text or ""
-    return grade_text(item, answer, judge)
+    if item.grader.kind is GraderKind.TOOL_CALLS:
+        return _called(score(tool_case(item), sample))
+    exclusion = exclusion_of(_OPEN, sample)
+    if exclusion is not None:
+        return ungradable(Reason(exclusion))
+    answer = whole_answer(sample)
+    return grade_text(item, "" if answer is None else answer.content or answer.text or "", judge)
+
+
+def _called(scored: Scored) -> Grade:
+    if scored.excluded is not None:
+        return ungradable(Reason(scored.excluded))
+    return right_if(scored.right is True, Reason.CALLS)
 
 
 def grade_text(item: EvalItem, answer: str, judge: Judge | None = None) -> Grade:

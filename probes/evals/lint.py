@@ -178,7 +178,9 @@ def _schemas(item: EvalItem) -> Iterator[Mapping[str, Any]]:
 def _is_open(schema: Mapping[str, Any]) -> bool:
     """Whether it takes an object without any key, or with keys that nobody meant. Tools without arguments are closed by
     `additionalProperties` alone."""
-    closed = schema.get("additionalProperties") is False
+    judge, closed = ArgumentSchema(dict(schema)), schema.get("additionalProperties") is False
+    if not judge.judges:
+        return False
     if not schema.get("properties"):
-        return not closed and ArgumentSchema(dict(schema)).accepts(_STRANGE)
-    return not closed or ArgumentSchema(dict(schema)).accepts({})
+        return not closed and judge.accepts(_STRANGE)
+    return not closed or judge.accepts({})
