@@ -37,6 +37,10 @@ class DataDir:
         return self.path / "signing-key"
 
     @property
+    def suites_key_path(self) -> Path:
+        return self.path / "suites-key"
+
+    @property
     def database_path(self) -> Path:
         return self.path / "monitor.db"
 
@@ -68,6 +72,11 @@ class DataDir:
         """32 random bytes like the seed, for what the service signs for itself."""
         lost = "a new one is made, and forms that are open have to be sent again"
         return self._private_bytes(self.signing_key_path, "signing key", f"Remove it: {lost}.")
+
+    def suites_key(self) -> bytes:
+        """32 random bytes like the seed, which private eval sets are sealed with. Another key opens none of them."""
+        remedy = "Restore it from a backup, or remove it and the suites, and import them again."
+        return self._private_bytes(self.suites_key_path, "key to the suites", remedy)
 
     def _private_bytes(self, path: Path, what: str, remedy: str) -> bytes:
         self.create()

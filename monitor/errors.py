@@ -38,6 +38,12 @@ class SchemaVersionError(StorageError):
     code = "schema_version"
 
 
+class SuiteUnreadableError(StorageError):
+    """A private eval set cannot be opened: the key is another one, or what is stored is not what was sealed."""
+
+    code = "suite_unreadable"
+
+
 class BudgetError(MonitorError):
     code = "budget_exhausted"
     status = 429

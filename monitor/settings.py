@@ -31,6 +31,8 @@ class Settings(BaseSettings):
     debug: bool = False
     secret_key: SecretStr | None = None
     secret_key_file: Path | None = None
+    suites_key: SecretStr | None = None
+    suites_key_file: Path | None = None
     database_url: SecretStr | None = None
     broker_url: SecretStr | None = None
     reference_url: str | None = None

@@ -46,6 +46,7 @@ class Commands(LazyGroup):
         LazyEntry(
             "probe", "monitor.cli.probe:probe", "Probe an endpoint now: is it what it claims, and has it changed?"
         ),
+        LazyEntry("suites", "monitor.cli.suites:app", "Import, list, show, check and remove private eval sets."),
         LazyEntry("history", "monitor.cli.history:history", "Show past runs and verdicts of a provider."),
         LazyEntry("baseline", "monitor.cli.baseline:app", "Show, accept or reset what an endpoint is compared with."),
         LazyEntry("alerts", "monitor.cli.alerts:app", "List, show and decide about alerts; try a rule on the past."),

@@ -1,4 +1,5 @@
-"""A backup as one file: the database as of one moment, and the seed without which every endpoint would enrol again."""
+"""A backup as one file: the database as of one moment, and the keys without which endpoints enrol again and suites
+stay shut."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from monitor.store.upkeep import Upkeep
 
 SCHEMA = "monitor.backup/1"
 DATABASE = "monitor.db"
-KEYS = ("seed", "signing-key")
+KEYS = ("seed", "signing-key", "suites-key")
 _MANIFEST = "manifest.json"
 _MOST_MANIFEST_BYTES = 1_000_000
 _CHUNK = 1024 * 1024

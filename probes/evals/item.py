@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from probes.tools.canonical import canonical_json
+from probes.wire.json_value import MAX_NESTING, nesting_of
 
 # Whom to ask, and in which form to answer, is the client's business.
 NOT_AN_ITEMS = ("model", "stream", "stream_options")
@@ -98,9 +99,6 @@ class Grader:
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
                 raise ValueError(f"the grader {self.kind} has an option {name} of the wrong type")
 
-    def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind.value, **self.options}
-
 
 @dataclass(frozen=True, slots=True)
 class EvalItem:
@@ -116,25 +114,26 @@ class EvalItem:
     meta: Mapping[str, Any] = field(default_factory=dict)
     sha256: str = field(init=False)
     prompt_sha256: str = field(init=False)
+    line: str = field(init=False, compare=False)
+    """The item in our own format, canonical: equal items have equal lines."""
 
     def __post_init__(self) -> None:
         _check_request(self.request)
-        _canonical(self.meta)
-        object.__setattr__(self, "sha256", _hash(self._content()))
-        object.__setattr__(self, "prompt_sha256", _hash(self.request))
+        expected, meta, request = map(_canonical, (self.expected, self.meta, self.request))
+        grader = _canonical({"kind": self.grader.kind.value, **self.grader.options})
+        # Canonical text is put together from canonical parts, in the order of their names.
+        line = f'{{"expected":{expected},"grader":{grader},"meta":{meta},"request":{request}}}'
+        if nesting_of(line) > MAX_NESTING:
+            raise ValueError("it is nested too deeply")
+        object.__setattr__(self, "line", line)
+        object.__setattr__(self, "sha256", _hash(f'{{"expected":{expected},"grader":{grader},"request":{request}}}'))
+        object.__setattr__(self, "prompt_sha256", _hash(request))
 
     @property
     def category(self) -> str:
         """What its file calls its kind; empty where it does not say."""
         found = self.meta.get("category")
         return found[:_MAX_CATEGORY] if isinstance(found, str) else ""
-
-    def line(self) -> str:
-        """The item in our own format, canonical: equal items have equal lines."""
-        return _canonical({**self._content(), "meta": self.meta})
-
-    def _content(self) -> dict[str, Any]:
-        return {"request": self.request, "grader": self.grader.as_json(), "expected": self.expected}
 
     def __repr__(self) -> str:
         return f"EvalItem({self.sha256[:12]}, {self.grader.kind})"
@@ -159,8 +158,8 @@ def _check_request(request: Mapping[str, Any]) -> None:
         raise ValueError("its tools are not a list")
 
 
-def _hash(value: Any) -> str:
-    return hashlib.sha256(_canonical(value).encode()).hexdigest()
+def _hash(canonical: str) -> str:
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _canonical(value: Any) -> str:

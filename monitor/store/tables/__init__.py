@@ -15,6 +15,7 @@ from monitor.store.tables.findings import Baseline, BaselineRun, ChangeEvent, Ev
 from monitor.store.tables.ledger import Observation, Run, Sample, SampleBody
 from monitor.store.tables.metadata import Table
 from monitor.store.tables.queue import EndpointCheck, Reservation, Setting, Spending, TokenBucket, WorkerBeat
+from monitor.store.tables.suites import Suite, SuiteChunk, SuiteVersion
 
 __all__ = [
     "Alert",
@@ -47,6 +48,9 @@ __all__ = [
     "Setting",
     "Silence",
     "Spending",
+    "Suite",
+    "SuiteChunk",
+    "SuiteVersion",
     "Table",
     "TokenBucket",
     "User",

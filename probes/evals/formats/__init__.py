@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from probes.evals.formats.reading import MAX_LINE_BYTES, Format, Numbered, Reading, load_companion, read_items
+from probes.evals.formats.reading import MAX_LINE_BYTES, Format, Numbered, Reading, detect, load_companion, read_items
 
-__all__ = ["MAX_LINE_BYTES", "Format", "Numbered", "Reading", "load_companion", "read_items"]
+__all__ = ["MAX_LINE_BYTES", "Format", "Numbered", "Reading", "detect", "load_companion", "read_items"]

@@ -90,7 +90,14 @@ def read_items(file: BinaryIO, reading: Reading | None = None) -> Iterator[Numbe
             raise _refused(number, f"it has the same request, grader and expected answer as line {first}")
         yield Numbered(number, item)
     if not seen:
-        raise SuiteFileError("The file holds no items.", remedy="Name a file with one JSON object on each line.")
+        raise _empty()
+
+
+def detect(file: BinaryIO) -> Format:
+    """The format that the first line of a file has. Raises SuiteFileError."""
+    for number, text in _lines(file):
+        return _detected(number, _object(number, text))
+    raise _empty()
 
 
 def load_companion(how: Format, file: BinaryIO) -> dict[str, Any]:
@@ -147,6 +154,10 @@ def _item(number: int, line: Mapping[str, Any], how: Format, reading: Reading) -
     except ValueError as error:
         # Only our own sentences come by here, and they quote nothing.
         raise _refused(number, f"as {how}, {error}") from None
+
+
+def _empty() -> SuiteFileError:
+    return SuiteFileError("The file holds no items.", remedy="Name a file with one JSON object on each line.")
 
 
 def _refused(number: int, why: str, remedy: str = "") -> SuiteFileError:

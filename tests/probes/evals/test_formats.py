@@ -129,7 +129,7 @@ def test_every_format_becomes_our_own_and_stays_the_same_items(path: Path) -> No
     }
     second = next((second for name, second in seconds.items() if path.stem.startswith(name)), None)
     items = items_of(path.name, None if second is None else companion(*second))
-    again = read(*[item.line().encode() for item in items])
+    again = read(*[item.line.encode() for item in items])
     assert again == items
     assert [item.sha256 for item in again] == [item.sha256 for item in items]
 
@@ -140,7 +140,7 @@ def test_the_hash_is_of_what_is_asked_and_what_is_right() -> None:
         EvalItem({"messages": [{"content": "a", "role": "user"}]}, Grader(GraderKind.EXACT), "b"),
     )
     assert one[0].sha256 == same.sha256
-    assert one[0].line() != same.line()
+    assert one[0].line != same.line
     assert one[0].sha256 != read({"prompt": "a", "grader": "exact", "expected": "c"})[0].sha256
 
 
@@ -265,4 +265,4 @@ def test_any_lines_are_read_or_refused(lines: list[dict[str, Any]], how: Format 
         items = read(*numbered(), reading=Reading(format=how))
     except SuiteFileError:
         return
-    assert read(*[item.line().encode() for item in items]) == items
+    assert read(*[item.line.encode() for item in items]) == items

@@ -53,7 +53,8 @@ def test_both_orders_are_asked_with_the_letters_turned() -> None:
 
     assert judge("Q?", "Paris", "Paris").right is True
     another = judge("Q?", "Paris", "Rome")
-    assert (another.right, another.forward, another.backward) == (False, pytest.approx(0.1), pytest.approx(0.1))
+    assert another.right is False
+    assert (another.forward, another.backward) == pytest.approx((0.1, 0.1))
     forward, backward = backend.prompts[2:]
     assert forward.index("Paris") < forward.index("Rome")
     assert backward.index("Rome") < backward.index("Paris")

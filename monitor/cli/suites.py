@@ -1,0 +1,255 @@
+"""`monitor suites`: import, list, show, lint and remove private eval sets. Their text is printed only by --reveal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from monitor import clock
+from monitor.cli.access_store import this_person
+from monitor.cli.output import print_json, print_message, print_table
+from monitor.cli.recorded import created_store, opened_store
+from monitor.errors import UsageError
+from monitor.settings import load_settings
+from monitor.store.suites import SuiteRecord
+from monitor.suites.key import key_to_open, key_to_seal
+from monitor.suites.suites import OpenSuite, Source, Suites, opened
+from probes.evals.formats import Format, Reading, detect, load_companion, read_items
+from probes.evals.item import EvalItem, GraderKind
+from probes.evals.lint import Problem, lint
+
+IMPORT_SCHEMA = "monitor.suite_import/1"
+LIST_SCHEMA = "monitor.suites/1"
+SHOW_SCHEMA = "monitor.suite/1"
+LINT_SCHEMA = "monitor.suite_lint/1"
+REMOVE_SCHEMA = "monitor.suite_remove/1"
+
+EXIT_FLAWED = UsageError.exit_code
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+app = typer.Typer(no_args_is_help=True, help="Import, list, show, check and remove private eval sets.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Name = Annotated[str, typer.Argument(help="The suite's name.")]
+HowRead = Annotated[Format | None, typer.Option("--format", help="The file's format. Default: by its first line.")]
+Second = Annotated[
+    Path | None, typer.Option("--with", help="The second file of a format that has one: tools, or answers.")
+]
+Graded = Annotated[
+    GraderKind | None, typer.Option("--grader", help="For questions with a free answer: how it is graded.")
+]
+
+
+@app.command("import")
+def import_suite(
+    file: Annotated[Path, typer.Argument(help="A file of eval items, one JSON object a line.")],
+    name: Annotated[str | None, typer.Option(help="The suite's name. Default: the file's.")] = None,
+    how: HowRead = None,
+    second: Second = None,
+    grader: Graded = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a file a version of a suite, sealed. Items that are there already make no new version."""
+    chosen = _checked(name or file.stem.lower().replace(" ", "-"))
+    settings = load_settings()
+    reading = _reading(file, how, second, grader)
+    with created_store() as store:
+        key = key_to_seal(settings, settings.data)
+        source = Source(file, reading, settings.data_dir)
+        done = Suites(store.sessions).import_file(chosen, source, key, actor=this_person(), at=clock.now())
+    if as_json:
+        print_json({"schema": IMPORT_SCHEMA, **_item(done.record), "new": done.new})
+        return
+    told = _told(done.record)
+    print_message(f"Imported {told}." if done.new else f"{told} is there already, and in use.")
+    print_message(f"`monitor suites lint {chosen}` looks for items that prove nothing.")
+
+
+@app.command("list")
+def list_suites(as_json: AsJson = False) -> None:
+    """List the suites, each with the version in use. Needs no key."""
+    with opened_store() as store:
+        found = [] if store is None else Suites(store.sessions).records()
+    if as_json:
+        print_json({"schema": LIST_SCHEMA, "suites": [_item(record) for record in found]})
+    elif found:
+        columns = ("name", "version", "items", "format", "sha256", "imported (UTC)")
+        print_table(columns, [_row(record) for record in found])
+    else:
+        print_message("No suites yet. `monitor suites import FILE` makes one.")
+
+
+@app.command()
+def show(
+    name: Name,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Print the items themselves, one JSON line each. It is noted in the log.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a suite is made of: hashes, counts, categories; of its text nothing without --reveal."""
+    with _stored(name) as (suites, suite):
+        if reveal:
+            suites.note_revealed(suite.record, actor=this_person(), at=clock.now())
+            lines = (_revealed(item, suite) for item in suite.items())
+            if as_json:
+                print_json({"schema": SHOW_SCHEMA, **_item(suite.record), "contents": list(lines)})
+                return
+            for line in lines:
+                typer.echo(json.dumps(line))
+            return
+        versions = suites.versions(name)
+        if as_json:
+            print_json({"schema": SHOW_SCHEMA, **_summary(suite), "versions": [_item(record) for record in versions]})
+            return
+        print_table(("version", "items", "format", "sha256", "imported (UTC)"), [_row(each)[1:] for each in versions])
+        _print_counts(suite)
+
+
+@app.command("lint")
+def lint_suite(
+    target: Annotated[str, typer.Argument(help="A suite's name, or a file.")],
+    how: HowRead = None,
+    second: Second = None,
+    grader: Graded = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for items that cannot fail or pass, lack what is expected, ask twice, show a canary, or have open schemas.
+    Exits 2 where an item is worth nothing."""
+    if Path(target).is_file():
+        reading = _reading(Path(target), how, second, grader)
+        with opened(Path(target)) as file:
+            problems = list(lint((numbered.line, numbered.item) for numbered in read_items(file, reading)))
+    else:
+        with _stored(_checked(target)) as (_, suite):
+            problems = list(lint(enumerate(suite.items(), start=1), suite.head.canary))
+    _print_problems(target, problems, as_json=as_json)
+    raise typer.Exit(EXIT_FLAWED if any(problem.error for problem in problems) else 0)
+
+
+@app.command()
+def remove(name: Name, as_json: AsJson = False) -> None:
+    """Delete a suite with all its versions. What it found stays, with the hashes of its items."""
+    with opened_store() as store:
+        if store is None:
+            raise _no_suite(name)
+        Suites(store.sessions).remove(name, actor=this_person(), at=clock.now())
+    if as_json:
+        print_json({"schema": REMOVE_SCHEMA, "name": name})
+    else:
+        print_message(f"Removed {name}.")
+
+
+@contextmanager
+def _stored(name: str) -> Iterator[tuple[Suites, OpenSuite]]:
+    settings = load_settings()
+    with opened_store() as store:
+        if store is None:
+            raise _no_suite(name)
+        suites = Suites(store.sessions)
+        suites.versions(name)
+        yield suites, suites.open(name, key_to_open(settings, settings.data))
+
+
+def _no_suite(name: str) -> UsageError:
+    return UsageError(f"There is no suite {name}.", remedy="`monitor suites list` shows them.")
+
+
+def _checked(name: str) -> str:
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"'{name}' is neither a file nor a name for a suite.",
+            remedy="A name has up to 64 lower-case letters, digits, dots, dashes and underscores. Choose with --name.",
+        )
+    return name
+
+
+def _reading(file: Path, how: Format | None, second: Path | None, grader: GraderKind | None) -> Reading:
+    with opened(file) as lines:
+        known = how or detect(lines)
+    if second is None:
+        return Reading(known, grader=grader)
+    with opened(second) as content:
+        return Reading(known, load_companion(known, content), grader)
+
+
+def _told(record: SuiteRecord) -> str:
+    return f"{record.name} version {record.version} ({record.sha256[:12]}, {record.items} items, {record.format})"
+
+
+def _row(record: SuiteRecord) -> tuple[str, ...]:
+    at = record.imported_at.strftime("%Y-%m-%d %H:%M")
+    return (record.name, str(record.version), str(record.items), record.format, record.sha256[:12], at)
+
+
+def _item(record: SuiteRecord) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.version,
+        "sha256": record.sha256,
+        "format": record.format,
+        "items": record.items,
+        "key_id": record.key_id,
+        "imported_by": record.imported_by,
+        "imported_at": record.imported_at.isoformat(),
+    }
+
+
+def _summary(suite: OpenSuite) -> dict[str, Any]:
+    contents = [
+        {"sha256": item.sha256, "grader": item.grader.kind.value, "category": item.category} for item in suite.items()
+    ]
+    counts = {"graders": dict(suite.head.graders), "categories": dict(suite.head.categories)}
+    return {**_item(suite.record), **counts, "contents": contents}
+
+
+def _revealed(item: EvalItem, suite: OpenSuite) -> dict[str, Any]:
+    """In our own format; the canary goes with the text, so that it can be found wherever it comes to light."""
+    return {**json.loads(item.line), "canary": suite.head.canary}
+
+
+def _print_counts(suite: OpenSuite) -> None:
+    counted: list[tuple[str, Mapping[str, int]]] = [
+        ("grader", suite.head.graders),
+        ("category", {name or "–": count for name, count in suite.head.categories.items()}),
+    ]
+    for what, counts in counted:
+        print_table((what, "items"), [(name, str(count)) for name, count in counts.items()])
+
+
+def _print_problems(target: str, problems: list[Problem], *, as_json: bool) -> None:
+    if as_json:
+        found = [
+            {
+                "place": each.place,
+                "sha256": each.sha256,
+                "flaw": each.flaw.value,
+                "error": each.error,
+                "first": each.first,
+            }
+            for each in problems
+        ]
+        ok = not any(problem.error for problem in problems)
+        print_json({"schema": LINT_SCHEMA, "target": target, "ok": ok, "problems": found})
+        return
+    rows = [
+        (str(each.place), each.sha256[:12], "error" if each.error else "warning", each.flaw.value, _first(each))
+        for each in problems
+    ]
+    if rows:
+        print_table(("item", "sha256", "", "flaw", ""), rows)
+    counts = Counter(problem.flaw.value for problem in problems)
+    print_message(
+        ", ".join(f"{flaw}: {count}" for flaw, count in counts.most_common()) or f"Nothing wrong in {target}."
+    )
+
+
+def _first(problem: Problem) -> str:
+    return "" if problem.first is None else f"as item {problem.first}"
