@@ -87,7 +87,7 @@ def _file_of(database: Database) -> Path:
     if database.path is None:
         raise UsageError(
             f"{database} is a server's database.",
-            remedy="Use pg_dump and pg_restore, and copy the file `seed` as well.",
+            remedy="Use pg_dump and pg_restore, and copy the files `seed` and `suites-key` as well.",
         )
     return database.path
 

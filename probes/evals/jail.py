@@ -39,8 +39,8 @@ MOUNT_SETATTR = 442
 NOBODY = 65534
 # Every machine has this folder, and no library lives below it.
 STAGE = "/sys"
-WORK = "/work"
-PROGRAM = f"{WORK}/program.py"
+BOX = "/box"
+PROGRAM = f"{BOX}/program.py"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
@@ -142,10 +142,10 @@ def _build_root(job: dict[str, Any]) -> None:
     for path in LIBRARIES:
         if Path(path).is_symlink():
             Path(f"{STAGE}{path}").symlink_to(Path(path).readlink())
-    for folder in (WORK, "/outside"):
+    for folder in (BOX, "/outside"):
         Path(f"{STAGE}{folder}").mkdir()
     size = f"size={job['files_bytes']},nr_inodes=256,mode=0700,uid={NOBODY},gid={NOBODY}"
-    _mount("tmpfs", f"{STAGE}{WORK}", "tmpfs", MS_NOSUID | MS_NODEV, size)
+    _mount("tmpfs", f"{STAGE}{BOX}", "tmpfs", MS_NOSUID | MS_NODEV, size)
     _write(f"{STAGE}{PROGRAM}", job["program"], os.O_CREAT | os.O_EXCL)
     pivot_root = MACHINES[platform.machine()][3]
     _check(LIBC.syscall(pivot_root, STAGE.encode(), f"{STAGE}/outside".encode()), "pivot_root")
@@ -153,7 +153,7 @@ def _build_root(job: dict[str, Any]) -> None:
     _check(LIBC.umount2(b"/outside", MNT_DETACH), "umount")
     Path("/outside").rmdir()
     _set_attributes("/", ATTR_READ_ONLY | ATTR_NOSUID, 0)
-    os.chdir(WORK)
+    os.chdir(BOX)
     for source in sources.values():
         os.close(source)
 
@@ -189,7 +189,7 @@ def _become_program(job: dict[str, Any]) -> None:
     _check(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _filter_system_calls()
     # Capabilities end here: the user is not root, in the namespace or outside.
-    environment = {"PATH": "", "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
+    environment = {"PATH": "", "HOME": BOX, "TMPDIR": BOX, "LANG": "C.UTF-8"}
     os.execve(job["python"], [job["python"], "-I", "-S", "-B", PROGRAM], environment)  # noqa: S606 - the purpose
 
 

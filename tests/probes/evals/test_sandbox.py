@@ -145,10 +145,10 @@ def test_what_it_prints_is_cut() -> None:
     "call",
     [
         "libc.unshare(0x10000000)",
-        "libc.mount(b'x', b'/work', b'tmpfs', 0, None)",
+        "libc.mount(b'x', b'/box', b'tmpfs', 0, None)",
         "libc.ptrace(16, 1, 0, 0)",
         "libc.setuid(0)",
-        "libc.chroot(b'/work')",
+        "libc.chroot(b'/box')",
         "libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine], 0x10000011, 0, 0, 0, 0)",
         "libc.syscall(435, b'x', 0)",
         "libc.syscall(425, 8, b'x')",
@@ -211,6 +211,6 @@ def processes_of_the_sandbox() -> list[str]:
             line = entry.read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-        if "/work/program.py" in line:
+        if "/box/program.py" in line:
             found.append(line)
     return found
