@@ -53,7 +53,7 @@ class Tally:
         self.items += 1
         self.graders[item.grader.kind.value] += 1
         self.categories[item.category] += 1
-        self._digest.update(item.line.encode() + b"\n")
+        self._digest.update(bytes.fromhex(item.content_sha256))
 
     def passing(self, items: Iterable[EvalItem]) -> Iterator[EvalItem]:
         """The items, each added as it passes."""
@@ -63,7 +63,7 @@ class Tally:
 
     @property
     def sha256(self) -> str:
-        """Over every item's canonical line: the same items in the same order, whatever file they came from."""
+        """Over every item's canonical content: the same items in the same order, whatever file they came from."""
         return self._digest.hexdigest()
 
     def head(self, canary: str) -> Head:

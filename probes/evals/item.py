@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,6 +100,9 @@ class Grader:
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
                 raise ValueError(f"the grader {self.kind} has an option {name} of the wrong type")
 
+    def as_json(self) -> dict[str, Any]:
+        return {"kind": self.kind.value, **self.options}
+
 
 @dataclass(frozen=True, slots=True)
 class EvalItem:
@@ -113,21 +117,28 @@ class EvalItem:
     expected: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     sha256: str = field(init=False)
+    """The item's name in results: over what is asked, how it is graded and what is right, in canonical form."""
+    content_sha256: str = field(init=False)
+    """The same with `meta`."""
     prompt_sha256: str = field(init=False)
-    line: str = field(init=False, compare=False)
-    """The item in our own format, canonical: equal items have equal lines."""
 
     def __post_init__(self) -> None:
         _check_request(self.request)
         expected, meta, request = map(_canonical, (self.expected, self.meta, self.request))
-        grader = _canonical({"kind": self.grader.kind.value, **self.grader.options})
+        grader = _canonical(self.grader.as_json())
         # Canonical text is put together from canonical parts, in the order of their names.
-        line = f'{{"expected":{expected},"grader":{grader},"meta":{meta},"request":{request}}}'
-        if nesting_of(line) > MAX_NESTING:
-            raise ValueError("it is nested too deeply")
-        object.__setattr__(self, "line", line)
         object.__setattr__(self, "sha256", _hash(f'{{"expected":{expected},"grader":{grader},"request":{request}}}'))
+        content = f'{{"expected":{expected},"grader":{grader},"meta":{meta},"request":{request}}}'
+        if nesting_of(content) > MAX_NESTING:
+            raise ValueError("it is nested too deeply")
+        object.__setattr__(self, "content_sha256", _hash(content))
         object.__setattr__(self, "prompt_sha256", _hash(request))
+
+    @property
+    def line(self) -> str:
+        """The item in our own format. Keys keep their order: a chat template shows it to the model."""
+        told = {"request": self.request, "grader": self.grader.as_json(), "expected": self.expected, "meta": self.meta}
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     @property
     def category(self) -> str:

@@ -140,8 +140,17 @@ def test_the_hash_is_of_what_is_asked_and_what_is_right() -> None:
         EvalItem({"messages": [{"content": "a", "role": "user"}]}, Grader(GraderKind.EXACT), "b"),
     )
     assert one[0].sha256 == same.sha256
-    assert one[0].line != same.line
+    assert one[0].content_sha256 != same.content_sha256
     assert one[0].sha256 != read({"prompt": "a", "grader": "exact", "expected": "c"})[0].sha256
+
+
+def test_keys_keep_their_order_and_their_order_is_no_other_item() -> None:
+    first, second = (
+        read({"request": {"messages": [{"role": "user"}], "tools": [dict(order)]}, "grader": "tool_calls"})[0]
+        for order in ([("b", 1), ("a", 2)], [("a", 2), ("b", 1)])
+    )
+    assert first.sha256 == second.sha256
+    assert list(first.request["tools"][0]) == list(read(first.line.encode())[0].request["tools"][0]) == ["b", "a"]
 
 
 OWN = {"prompt": CANARY, "grader": "exact", "expected": CANARY}
