@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from probes.evals.choice_grader import letters_of
@@ -15,6 +17,7 @@ from probes.evals.grading import TEXT_GRADERS
 from probes.evals.item import EvalItem, GraderKind
 from probes.evals.text_graders import expected_texts
 from probes.evals.tool_case import tool_case
+from probes.tools.canonical import canonical_json
 from probes.tools.case import Trigger
 from probes.wire.argument_schema import ArgumentSchema
 from probes.wire.json_value import as_object, as_objects, strings_in
@@ -136,12 +139,12 @@ def _call_flaws(item: EvalItem) -> list[Flaw]:
         case = tool_case(item)
     except (ValueError, TypeError):
         return [Flaw.INVALID_GRADER]
-    schemas = [ArgumentSchema(parameters) for parameters in case.tools.values()]
-    if not all(schema.judges for schema in schemas):
+    schemas = [{} if parameters is None else parameters for parameters in case.tools.values()]
+    if not all(_facts(schema).judges for schema in schemas):
         return [Flaw.INVALID_GRADER]
     # Nothing is expected, and no call can be wrong.
     free = case.oracle.trigger is Trigger.FREE and not case.oracle.calls
-    return [Flaw.CANNOT_FAIL] if free and all(schema.parameters in ({}, True) for schema in schemas) else []
+    return [Flaw.CANNOT_FAIL] if free and all(schema in ({}, True) for schema in schemas) else []
 
 
 def _ungraded_flaws(_item: EvalItem) -> list[Flaw]:
@@ -175,12 +178,32 @@ def _schemas(item: EvalItem) -> Iterator[Mapping[str, Any]]:
             yield as_object(as_object(tool.get("function")).get("parameters"))
 
 
+@dataclass(frozen=True, slots=True)
+class _SchemaFacts:
+    """Whether a schema can reject anything, and whether it takes an object without keys, or with keys nobody meant."""
+
+    judges: bool
+    takes_empty: bool
+    takes_strange: bool
+
+
+def _facts(schema: object) -> _SchemaFacts:
+    return _facts_of(canonical_json(schema))
+
+
+# Checking a schema takes milliseconds, and the items of a suite share their tools.
+@lru_cache(4096)
+def _facts_of(text: str) -> _SchemaFacts:
+    schema = ArgumentSchema(json.loads(text))
+    return _SchemaFacts(schema.judges, schema.accepts({}), schema.accepts(_STRANGE))
+
+
 def _is_open(schema: Mapping[str, Any]) -> bool:
     """Whether it takes an object without any key, or with keys that nobody meant. Tools without arguments are closed by
     `additionalProperties` alone."""
-    judge, closed = ArgumentSchema(dict(schema)), schema.get("additionalProperties") is False
-    if not judge.judges:
+    facts, closed = _facts(schema), schema.get("additionalProperties") is False
+    if not facts.judges:
         return False
     if not schema.get("properties"):
-        return not closed and judge.accepts(_STRANGE)
-    return not closed or judge.accepts({})
+        return not closed and facts.takes_strange
+    return not closed or facts.takes_empty
