@@ -172,11 +172,10 @@ def _checked(name: str) -> str:
 
 
 def _reading(file: Path, how: Format | None, second: Path | None, grader: GraderKind | None) -> Reading:
-    with opened(file) as lines:
-        known = how or detect(lines)
     if second is None:
-        return Reading(known, grader=grader)
-    with opened(second) as content:
+        return Reading(how, grader=grader)
+    with opened(file) as lines, opened(second) as content:
+        known = how or detect(lines)
         return Reading(known, load_companion(known, content), grader)
 
 

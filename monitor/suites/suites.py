@@ -22,7 +22,7 @@ from monitor.store.suites import SuiteRecord
 from monitor.suites.content import Head, Tally, chunks_of, items_of, new_canary
 from monitor.suites.key import SuiteKey
 from monitor.suites.sealing import Unsealable, seal, unseal
-from probes.evals.formats import Reading, read_items
+from probes.evals.formats import Format, Reading, detect, read_items
 from probes.evals.item import EvalItem
 
 _LENGTH = struct.Struct(">Q")
@@ -30,15 +30,16 @@ _LENGTH = struct.Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of eval items, how it is read (its format is known), and a folder for what is sealed of it meanwhile."""
+    """A file of eval items, how it is read, and a folder for what is sealed of it meanwhile."""
 
     path: Path
     reading: Reading
     spool: Path
 
-    @property
-    def format(self) -> str:
-        return "" if self.reading.format is None else self.reading.format.value
+    def format(self) -> Format:
+        """The one that is named, or else that of the first line."""
+        with opened(self.path) as file:
+            return self.reading.format or detect(file)
 
     @contextmanager
     def items(self) -> Iterator[Iterator[EvalItem]]:
@@ -109,7 +110,9 @@ class Suites:
         with tempfile.TemporaryFile(dir=source.spool) as sealed:
             count = _seal_items(source, tally.sha256, key, sealed)
             head = seal(key, tally.head(canary).pack(), _place(tally.sha256, "head"))
-            draft = SuiteRecord(name, 0, tally.sha256, source.format, tally.items, count, key.id, head, actor, at)
+            draft = SuiteRecord(
+                name, 0, tally.sha256, source.format().value, tally.items, count, key.id, head, actor, at
+            )
             return self._added(draft, sealed)
 
     def open(self, name: str, key: SuiteKey, *, sha256: str | None = None) -> OpenSuite:

@@ -35,6 +35,8 @@ def grade_code(
     passed = secrets.token_hex(16)
     program = f"{before}\n{code}\n{expected}\n__import__('sys').stdout.write('\\n{passed}')\n"
     ran = run_isolated(program, Limits(cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_mb * 1024 * 1024))
+    if ran.ending is Ending.TIMED_OUT:
+        return ungradable(Reason.TIMED_OUT)
     if ran.ending is not Ending.EXITED:
         return wrong(Reason.OVER_LIMITS)
     return right_if(ran.code == 0 and ran.output.endswith(f"\n{passed}".encode()), Reason.TESTS_FAILED)

@@ -36,9 +36,13 @@ class Reason(StrEnum):
     """The pattern could take for ever on an answer of this length."""
     INVALID_PATTERN = "invalid_pattern"
     INVALID_SCHEMA = "invalid_schema"
+    INVALID_CASE = "invalid_case"
+    """What is expected of the calls cannot be, by the tools of the request."""
     NO_JUDGE = "no_judge"
     JUDGE_UNDECIDED = "judge_undecided"
     """The judge says one thing in one order and another in the other."""
+    TIMED_OUT = "timed_out"
+    """Its code waited, or this machine was too busy to run it: who can tell."""
     UNGRADED = "ungraded"
 
 

@@ -17,7 +17,6 @@ from probes.evals.tool_case import tool_case
 from probes.plan import Sample
 from probes.tools.case import Oracle, Trigger
 from probes.tools.score import score
-from probes.tools.scored import Scored
 from probes.tools.standing import exclusion_of, whole_answer
 
 # An answer's text, what is expected, and the grader's options.
@@ -41,7 +40,7 @@ def grade(item: EvalItem, sample: Sample, judge: Judge | None = None) -> Grade:
     Raises IsolationError where code would have to be run and cannot be isolated.
     """
     if item.grader.kind is GraderKind.TOOL_CALLS:
-        return _called(score(tool_case(item), sample))
+        return _called(item, sample)
     exclusion = exclusion_of(_OPEN, sample)
     if exclusion is not None:
         return ungradable(Reason(exclusion))
@@ -49,7 +48,12 @@ def grade(item: EvalItem, sample: Sample, judge: Judge | None = None) -> Grade:
     return grade_text(item, "" if answer is None else answer.content or answer.text or "", judge)
 
 
-def _called(scored: Scored) -> Grade:
+def _called(item: EvalItem, sample: Sample) -> Grade:
+    try:
+        case = tool_case(item)
+    except ValueError:
+        return ungradable(Reason.INVALID_CASE)
+    scored = score(case, sample)
     if scored.excluded is not None:
         return ungradable(Reason(scored.excluded))
     return right_if(scored.right is True, Reason.CALLS)

@@ -82,11 +82,19 @@ OPTIONS: Mapping[GraderKind, Mapping[str, type | tuple[type, ...]]] = {
     GraderKind.TOOL_CALLS: {},
     GraderKind.UNGRADED: {},
 }
+# What the numbers among them may be.
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "tolerance": (0, 1e300),
+    "relative": (0, 1),
+    "cpu_s": (1, 60),
+    "wall_s": (0.1, 120),
+    "memory_mb": (64, 4096),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """How answers are graded. Raises ValueError for an option that its kind does not have, or of another type."""
+    """How answers are graded. Raises ValueError for an option that its kind does not have, or that cannot be."""
 
     kind: GraderKind
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -99,6 +107,9 @@ class Grader:
             wanted = known[name]
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
                 raise ValueError(f"the grader {self.kind} has an option {name} of the wrong type")
+            low, high = BOUNDS.get(name, (None, None))
+            if low is not None and high is not None and not low <= value <= high:
+                raise ValueError(f"the option {name} of the grader {self.kind} is not between {low:g} and {high:g}")
 
     def as_json(self) -> dict[str, Any]:
         return {"kind": self.kind.value, **self.options}

@@ -137,7 +137,7 @@ def _judge_flaws(item: EvalItem) -> list[Flaw]:
 def _call_flaws(item: EvalItem) -> list[Flaw]:
     try:
         case = tool_case(item)
-    except (ValueError, TypeError):
+    except ValueError:
         return [Flaw.INVALID_GRADER]
     schemas = [{} if parameters is None else parameters for parameters in case.tools.values()]
     if not all(_facts(schema).judges for schema in schemas):

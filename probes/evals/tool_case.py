@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from probes.evals.item import EvalItem
-from probes.tools.case import Case, Category, ExpectedCall, Leaf, Oracle, Trigger
+from probes.tools.case import Case, Category, ExpectedCall, Leaf, Match, Oracle, Trigger
 
 FAMILY = "suite"
 
@@ -29,7 +29,10 @@ def oracle_of(expected: Any) -> Oracle:
     calls = expected.get("calls", [])
     if not isinstance(calls, list):
         raise ValueError("the expected calls are a list")
-    trigger = Trigger(expected.get("trigger", Trigger.MUST if calls else Trigger.FREE))
+    told = expected.get("trigger", Trigger.MUST if calls else Trigger.FREE)
+    if told not in list(Trigger):
+        raise ValueError(f"the trigger is none of {', '.join(Trigger)}")
+    trigger = Trigger(told)
     return Oracle(trigger, tuple(map(_call, calls)), ordered=expected.get("ordered") is True)
 
 
@@ -44,7 +47,10 @@ def _call(call: Any) -> ExpectedCall:
 
 
 def _leaf(leaf: Mapping[str, Any]) -> Leaf:
-    return Leaf(leaf.get("match", "exact"), leaf.get("value"), leaf.get("tolerance", 0.0))
+    match, tolerance = leaf.get("match", "exact"), leaf.get("tolerance", 0.0)
+    if not isinstance(match, str) or isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
+        raise ValueError("the match of an argument is no text, or its tolerance no number")
+    return Leaf(cast(Match, match), leaf.get("value"), tolerance)
 
 
 def _category(oracle: Oracle) -> Category:

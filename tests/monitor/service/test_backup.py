@@ -87,6 +87,15 @@ def test_a_backup_is_private_and_never_replaces_a_file(data: DataDir, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "here"]
 
 
+def test_the_key_to_the_suites_goes_with_them(data: DataDir, tmp_path: Path) -> None:
+    key = data.suites_key()
+    back_up(database(data), data, tmp_path / "backup.tar", AT)
+    there = DataDir(tmp_path / "there")
+    there.create()
+    restore(tmp_path / "backup.tar", database(there), there, AT)
+    assert there.suites_key() == key
+
+
 def test_what_was_there_before_is_kept(data: DataDir, tmp_path: Path) -> None:
     back_up(database(data), data, tmp_path / "backup", AT)
     with Store.open(data.database_path, at=AT) as store:

@@ -167,6 +167,10 @@ BAD = {
     "no-grader": ({**OWN, "grader": CANARY}, "its grader is none of exact, "),
     "bad-option": ({**OWN, "grader": {"kind": "number", CANARY: 1}}, "has no such option; it has tolerance"),
     "bad-option-type": ({**OWN, "grader": {"kind": "number", "tolerance": CANARY}}, "tolerance of the wrong type"),
+    "no-limit": (
+        {**OWN, "grader": {"kind": "code", "cpu_s": 10**9}},
+        "cpu_s of the grader code is not between 1 and 60",
+    ),
     "no-prompt": ({**OWN, "prompt": [CANARY]}, "its prompt or system is not a text"),
     "no-messages": ({"messages": [], "note": CANARY}, "no messages"),
     "no-role": ({"messages": [{"content": CANARY}]}, "not an object with a role"),

@@ -200,7 +200,13 @@ TESTS = "assert double(21) == 42"
     ],
 )
 def test_code(answer: str, reason: Reason | None) -> None:
-    assert grade_code(answer, TESTS, cpu_s=1).reason is reason
+    assert grade_code(answer, TESTS, cpu_s=1, wall_s=100).reason is reason
+
+
+@isolated
+def test_code_that_waits_is_not_called_wrong_since_the_machine_may_have_made_it_wait() -> None:
+    grade = grade_code("import time\ntime.sleep(60)", TESTS, wall_s=0.3)
+    assert (grade.verdict, grade.reason) == (Verdict.UNGRADABLE, Reason.TIMED_OUT)
 
 
 def test_the_last_block_is_the_code() -> None:
@@ -249,6 +255,24 @@ def test_calls_are_graded_as_a_case() -> None:
     assert grade(asked, calls("find", {"q": "winds"})) == Grade(Verdict.WRONG, Reason.CALLS)
     assert grade(asked, sample(content="Tides are…")).right is False
     assert grade(asked, sample(content="T", finish_reason="length")).reason is Reason.LENGTH
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "find",
+        {"calls": "find"},
+        {"calls": [{"name": "other"}]},
+        {"calls": [{"name": "find", "args": {"q": {}}}]},
+        {"calls": [{"name": "find", "args": {"/q": {"match": []}}}]},
+        {"calls": [{"name": "find", "args": {"/q": {"match": "number", "value": 1, "tolerance": "x"}}}]},
+        {"trigger": ["must"]},
+        {"trigger": "must_not", "calls": [{"name": "find"}]},
+    ],
+)
+def test_calls_that_cannot_be_expected_are_held_against_nobody(expected: Any) -> None:
+    asked = item(GraderKind.TOOL_CALLS, expected, {"tools": [TOOL]})
+    assert grade(asked, sample(content="x")).reason is Reason.INVALID_CASE
 
 
 def test_a_judge_decides_only_where_the_order_does_not() -> None:
