@@ -107,8 +107,8 @@ class Grader:
             wanted = known[name]
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
                 raise ValueError(f"the grader {self.kind} has an option {name} of the wrong type")
-            low, high = BOUNDS.get(name, (None, None))
-            if low is not None and high is not None and not low <= value <= high:
+            low, high = BOUNDS.get(name, (0, 0))
+            if name in BOUNDS and not low <= self.options[name] <= high:
                 raise ValueError(f"the option {name} of the grader {self.kind} is not between {low:g} and {high:g}")
 
     def as_json(self) -> dict[str, Any]:

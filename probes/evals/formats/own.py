@@ -37,6 +37,6 @@ def _request(line: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def grader_of(found: Any) -> Grader:
     told = {"kind": found} if isinstance(found, str) else found
-    if not isinstance(told, Mapping) or told.get("kind") not in set(GraderKind):
+    if not isinstance(told, Mapping) or told.get("kind") not in list(GraderKind):
         raise ValueError(f"its grader is none of {', '.join(GraderKind)}")
     return Grader(GraderKind(told["kind"]), {name: value for name, value in told.items() if name != "kind"})

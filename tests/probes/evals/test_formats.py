@@ -165,6 +165,7 @@ BAD = {
     "surrogate-in-meta": ({**OWN, "meta": {CANARY: "\udfff"}}, "half a surrogate pair"),
     "no-format": ({CANARY: 1}, "no format has these keys"),
     "no-grader": ({**OWN, "grader": CANARY}, "its grader is none of exact, "),
+    "odd-grader": ({**OWN, "grader": {"kind": [CANARY]}}, "its grader is none of exact, "),
     "bad-option": ({**OWN, "grader": {"kind": "number", CANARY: 1}}, "has no such option; it has tolerance"),
     "bad-option-type": ({**OWN, "grader": {"kind": "number", "tolerance": CANARY}}, "tolerance of the wrong type"),
     "no-limit": (
