@@ -23,7 +23,7 @@ from monitor.suites.key import SuiteKey
 from monitor.suites.sealing import Unsealable, seal, unseal
 from monitor.suites.suites import Imported, Source, Suites
 from probes.errors import SuiteFileError
-from probes.evals.formats import Format, Reading
+from probes.evals.formats import Format, Reading, detect, read_items
 from tests.monitor.store.material import AT
 from tests.servers import SQLITE
 
@@ -77,10 +77,9 @@ def test_what_was_imported_comes_out_item_by_item(suites: Suites, imported: Impo
     assert CANARY not in repr(opened) + repr(items) + repr(done)
 
 
+@SQLITE
 @pytest.mark.parametrize("name", ["own.jsonl", "k2vv_samples.jsonl", "lm_eval.jsonl", "inspect_samples.jsonl"])
 def test_every_format_is_kept_whole(suites: Suites, tmp_path: Path, name: str) -> None:
-    from probes.evals.formats import detect, read_items
-
     with (FILES / name).open("rb") as file:
         how = detect(file)
         file.seek(0)
@@ -104,6 +103,7 @@ def test_the_same_items_are_no_new_version_and_other_ones_are(suites: Suites, im
     assert len(list(suites.open("s", KEY, sha256=second.record.sha256).items())) == 2
 
 
+@SQLITE
 def test_a_suite_keeps_its_canary_and_another_has_another(suites: Suites, imported: Import) -> None:
     imported([line(1)])
     first = suites.open("s", KEY).head.canary
@@ -134,6 +134,7 @@ def test_suites_are_listed_by_name_and_removed_with_all_versions(
         suites.remove("a", actor="cli:test", at=AT)
 
 
+@SQLITE
 def test_a_file_that_is_refused_leaves_nothing(suites: Suites, imported: Import) -> None:
     with pytest.raises(SuiteFileError, match="Line 2 is refused"):
         imported([line(1), {"prompt": CANARY, "grader": CANARY}])
@@ -184,7 +185,8 @@ def flip(blob: bytes, at: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :]
 
 
-@pytest.mark.parametrize("at", [0, 11, 12, 40, -1])
+@SQLITE
+@pytest.mark.parametrize("at", [0, 12, -1])
 def test_one_changed_bit_of_a_chunk_is_seen(suites: Suites, imported: Import, store: Store, at: int) -> None:
     imported([line(1), line(2)])
     with store.sessions.write() as session:
@@ -195,6 +197,7 @@ def test_one_changed_bit_of_a_chunk_is_seen(suites: Suites, imported: Import, st
     assert CANARY not in str(caught.value)
 
 
+@SQLITE
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -214,6 +217,7 @@ def test_a_changed_row_is_seen(suites: Suites, imported: Import, store: Store, c
         list(suites.open("s", KEY).items())
 
 
+@SQLITE
 def test_another_key_opens_nothing_and_seals_nothing_beside_it(suites: Suites, imported: Import) -> None:
     imported([line(1)])
     with pytest.raises(SuiteUnreadableError, match=f"sealed with the key {KEY.id}, and the key here is {OTHER_KEY.id}"):
@@ -223,6 +227,7 @@ def test_another_key_opens_nothing_and_seals_nothing_beside_it(suites: Suites, i
     assert [record.name for record in suites.records()] == ["s"]
 
 
+@SQLITE
 def test_a_row_that_claims_another_key_opens_with_none(suites: Suites, imported: Import, store: Store) -> None:
     imported([line(1)])
     with store.sessions.write() as session:
@@ -253,6 +258,7 @@ def test_a_key_s_id_and_representation_say_nothing_of_it() -> None:
     assert "secret" not in repr(KEY)
 
 
+@SQLITE
 def test_a_file_that_grows_while_it_is_read_is_no_version(suites: Suites, tmp_path: Path) -> None:
     class Growing(Source):
         def items(self) -> Any:

@@ -102,7 +102,7 @@ def test_a_fork_bomb_makes_a_handful_of_processes_and_all_of_them_end(child: str
 
 @isolated
 def test_a_wild_fork_bomb_ends_with_its_time() -> None:
-    found = ran("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", wall_s=0.7)
+    found = ran("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", wall_s=0.4)
     assert found.ending in {Ending.KILLED, Ending.TIMED_OUT}
     assert not processes_of_the_sandbox()
 
@@ -129,9 +129,9 @@ def test_memory_and_files_end_at_their_limits(program: str) -> None:
 @isolated
 def test_an_endless_loop_and_an_endless_sleep_end() -> None:
     assert ran("import time\ntime.sleep(1000)", wall_s=0.3).ending is Ending.TIMED_OUT
-    assert ran("while True: pass").ending is Ending.KILLED
     stubborn = "import signal\nsignal.signal(24, signal.SIG_IGN)\nwhile True: pass"
-    assert ran(stubborn, wall_s=1.3).ending is Ending.TIMED_OUT
+    assert ran(stubborn, wall_s=0.5).ending is Ending.TIMED_OUT
+    assert ran("while True: pass").ending is Ending.KILLED
 
 
 @isolated
