@@ -98,19 +98,14 @@ def show(
     with _stored(name) as (suites, suite):
         if reveal:
             suites.note_revealed(suite.record, actor=this_person(), at=clock.now())
-            lines = (_revealed(item, suite) for item in suite.items())
-            if as_json:
-                print_json({"schema": SHOW_SCHEMA, **_item(suite.record), "contents": list(lines)})
-                return
-            for line in lines:
-                typer.echo(json.dumps(line))
-            return
-        versions = suites.versions(name)
-        if as_json:
-            print_json({"schema": SHOW_SCHEMA, **_summary(suite), "versions": [_item(record) for record in versions]})
-            return
-        print_table(("version", "items", "format", "sha256", "imported (UTC)"), [_row(each)[1:] for each in versions])
-        _print_counts(suite)
+            _print_text(suite, as_json=as_json)
+        elif as_json:
+            versions = [_item(record) for record in suites.versions(name)]
+            print_json({"schema": SHOW_SCHEMA, **_summary(suite), "versions": versions})
+        else:
+            columns = ("version", "items", "format", "sha256", "imported (UTC)")
+            print_table(columns, [_row(record)[1:] for record in suites.versions(name)])
+            _print_counts(suite)
 
 
 @app.command("lint")
@@ -207,6 +202,15 @@ def _summary(suite: OpenSuite) -> dict[str, Any]:
     ]
     counts = {"graders": dict(suite.head.graders), "categories": dict(suite.head.categories)}
     return {**_item(suite.record), **counts, "contents": contents}
+
+
+def _print_text(suite: OpenSuite, *, as_json: bool) -> None:
+    lines = (_revealed(item, suite) for item in suite.items())
+    if as_json:
+        print_json({"schema": SHOW_SCHEMA, **_item(suite.record), "contents": list(lines)})
+        return
+    for line in lines:
+        typer.echo(json.dumps(line))
 
 
 def _revealed(item: EvalItem, suite: OpenSuite) -> dict[str, Any]:
