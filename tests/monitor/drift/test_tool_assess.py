@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from monitor.drift.multiplicity import Family
+from monitor.drift.rule import Verdict
+from monitor.drift.tool_assess import LEAST_CASES, ToolAssessment, assess_tools
+from probes.quirks import Quirk
+from probes.tools.case import Category, Trigger
+from probes.tools.ladder import Rung
+from probes.tools.scored import Exclusion, Scored
+from tests.monitor.drift.scored_answers import LOST, call, called, scored
+
+AMBIGUOUS = np.random.default_rng(0).beta(2.0, 2.0, 60)
+QUIET = (Verdict.OK, Verdict.INCONCLUSIVE)
+
+
+def run(seed: int, *, shift: float = 0.0, silent: float = 0.0) -> list[Scored]:
+    """120 prompts of eight answers each: 60 that leave the call to chance, 30 that want one and 30 that want none.
+
+    shift: of the chances' log-odds; silent: the share of the prompts that wanted a call and get none any longer.
+    """
+    rng = np.random.default_rng(seed)
+    chances = 1.0 / (1.0 + (1.0 / AMBIGUOUS - 1.0) * np.exp(-shift))
+    asked = [(f"t3-{i}", Category.T3, Trigger.CALIBRATED, chance) for i, chance in enumerate(chances)]
+    asked += [(f"t1-{i}", Category.T1, Trigger.MUST, 0.0 if i < 60 * silent else 0.995) for i in range(30)]
+    asked += [(f"t2-{i}", Category.T2, Trigger.MUST_NOT, 0.005) for i in range(30)]
+    return [
+        replace(answer, calls=(call(Rung.OK),) if answer.called else ())
+        for key, category, trigger, chance in asked
+        for answer in called(key, times=int(rng.binomial(8, chance)), of=8, category=category, trigger=trigger)
+    ]
+
+
+def against_past(now: list[Scored], past: list[Scored]) -> ToolAssessment:
+    return assess_tools(now, past=past, reference=past, no_past="none", no_reference="none")
+
+
+def loud(found: ToolAssessment) -> dict[Family, Verdict]:
+    return {family: finding.verdict for family, finding in found.drift.items() if finding.verdict not in QUIET}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_endpoint_that_did_not_change_is_not_said_to_have(seed: int) -> None:
+    found = against_past(run(2 * seed), run(2 * seed + 1))
+
+    assert loud(found) == {}
+    assert all(finding.adjusted_p is not None for finding in found.drift.values())
+
+
+def test_no_failure_among_many_prompts_is_ok_and_among_few_decides_nothing() -> None:
+    now, past = ([scored(f"c{i}", called=True) for i in range(1_500)] for _ in range(2))
+
+    many, few = against_past(now, past), against_past(now[:120], past[:120])
+
+    assert many.drift[Family.CONFORMANCE].verdict is Verdict.OK
+    assert few.drift[Family.CONFORMANCE].verdict is Verdict.INCONCLUSIVE
+
+
+def test_prompts_that_no_longer_call_are_a_change_of_calling_alone() -> None:
+    found = against_past(run(1, silent=0.25), run(2))
+
+    assert loud(found) == {Family.TRIGGER: Verdict.DRIFT}
+    assert found.drift[Family.TRIGGER].value == pytest.approx(-0.125, abs=0.03)
+
+
+def test_a_shift_of_all_chances_is_a_change_of_calling() -> None:
+    found = against_past(run(1, shift=-1.0), run(2))
+
+    assert set(loud(found)) == {Family.TRIGGER}
+    interval = found.drift[Family.TRIGGER].interval
+    assert interval is not None
+    assert interval.high < 0.0
+
+
+def test_broken_frames_are_a_change_of_the_stack_alone() -> None:
+    now = run(1)
+    broken = [
+        replace(one, defects=frozenset({Quirk.TC_INDEX_MISSING})) if i % 7 == 0 else one for i, one in enumerate(now)
+    ]
+
+    assert loud(against_past(broken, run(2))) == {Family.CONFORMANCE: Verdict.DRIFT}
+
+
+def test_arguments_outside_their_schema_are_a_change_of_arguments_alone() -> None:
+    now = [
+        replace(one, calls=(call(Rung.SCHEMA_MISMATCH),)) if one.calls and i % 6 == 0 else one
+        for i, one in enumerate(run(1))
+    ]
+
+    assert loud(against_past(now, run(2))) == {Family.ARGUMENTS: Verdict.DRIFT}
+
+
+def test_requests_that_fail_are_a_change_of_availability_alone() -> None:
+    lost = scored("t3-0", completed=False, availability=LOST, excluded=Exclusion.TRANSPORT)
+    now = [replace(lost, case_key=one.case_key, rep=one.rep) if i % 10 == 0 else one for i, one in enumerate(run(1))]
+
+    assert loud(against_past(now, run(2))) == {Family.AVAILABILITY: Verdict.DRIFT}
+
+
+def test_to_be_far_from_the_reference_is_no_change() -> None:
+    found = assess_tools(run(1, silent=0.25), past=run(3, silent=0.25), reference=run(2), no_past="", no_reference="")
+
+    assert loud(found) == {}
+    assert found.fidelity[Family.TRIGGER].verdict is Verdict.SUSPECT
+    assert Family.AVAILABILITY not in found.fidelity
+
+
+def test_without_a_past_nothing_is_concluded_and_the_reason_is_said() -> None:
+    found = assess_tools(run(1), past=[], reference=[], no_past="enrolled", no_reference="no reference")
+
+    assert {(one.verdict, one.reason) for one in found.drift.values()} == {(Verdict.INCONCLUSIVE, "enrolled")}
+    assert {(one.verdict, one.reason) for one in found.fidelity.values()} == {(Verdict.INCONCLUSIVE, "no reference")}
+
+
+def test_few_cases_in_common_decide_nothing() -> None:
+    now, past = run(1), run(2, silent=1.0)
+    few = {one.case_key for one in past if one.category is Category.T1}
+    few = set(sorted(few)[: LEAST_CASES - 1])
+
+    found = against_past(now, [one for one in past if one.case_key in few])
+
+    assert loud(found) == {}
+    assert found.drift[Family.TRIGGER].reason == f"{LEAST_CASES - 1} cases in common, and {LEAST_CASES} are needed"
