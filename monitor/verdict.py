@@ -78,6 +78,20 @@ class LatencyValue(_Document):
     n: int
 
 
+class RateValue(_Document):
+    """`numerator` of `denominator`, of tool-call answers; null without a denominator. `excluded` counts what is in
+    neither, by reason; `reference` is the reference's value over the same cases."""
+
+    name: str
+    value: float | None
+    numerator: float
+    denominator: int
+    excluded: dict[str, int] = {}
+    interval: tuple[float, float] | None = None
+    method: str
+    reference: float | None = None
+
+
 class FidelityStatement(_Document):
     """How far the endpoint is from its reference: a standing finding, said once, shown always."""
 
@@ -121,6 +135,7 @@ class VerdictDocument(_Document):
     saved: bool = True
     checks: tuple[Check, ...] = ()
     latency: tuple[LatencyValue, ...] = ()
+    rates: tuple[RateValue, ...] = ()
     fidelity: FidelityStatement
     cost: Cost
     quirks: tuple[QuirkCount, ...] = ()

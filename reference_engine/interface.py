@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from reference_engine.constraint import Constraint
@@ -184,6 +184,7 @@ class Address:
     token: str = field(repr=False)
 
 
+@runtime_checkable
 class ServableBackend(ReferenceBackend, Protocol):
     """A model that a server can hold conversations with."""
 

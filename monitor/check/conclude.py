@@ -24,9 +24,9 @@ _QUANTILES = (0.5, 0.95, 0.99)
 _LEAST_WEIGHT = 1e-4
 
 
-def check_of(probe: ProbeKind, finding: Finding, tokens: int, telling: tuple[Telling, ...] = ()) -> Check:
+def check_of(probe: str, finding: Finding, tokens: int, telling: tuple[Telling, ...] = ()) -> Check:
     return Check(
-        probe=probe.value,
+        probe=probe,
         verdict=finding.verdict,
         reason=finding.reason,
         value=finding.value,
@@ -78,14 +78,14 @@ def _causes(finding: Finding) -> tuple[CauseWeight, ...]:
 def evidence_records(assessment: Assessment, judged: Sequence[ProbeKind], tokens: int) -> list[EvidenceRecord]:
     """What a run of the logprobs or accounting probe leaves behind: its checks, and the fidelity beside them."""
     found = {ProbeKind.LOGPROBS: assessment.logprobs, ProbeKind.ACCOUNTING: assessment.accounting}
-    records = [_record(probe.value, found[probe], tokens) for probe in judged if probe in found]
+    records = [record_of(probe.value, found[probe], tokens) for probe in judged if probe in found]
     if ProbeKind.LOGPROBS in judged:
         detail = {"nearest": assessment.fidelity.nearest, "lawful": assessment.fidelity.lawful}
-        records.append(_record("fidelity", assessment.fidelity.finding, tokens, detail))
+        records.append(record_of("fidelity", assessment.fidelity.finding, tokens, detail))
     return records
 
 
-def _record(metric: str, finding: Finding, tokens: int, detail: Mapping[str, object] | None = None) -> EvidenceRecord:
+def record_of(metric: str, finding: Finding, tokens: int, detail: Mapping[str, object] | None = None) -> EvidenceRecord:
     return EvidenceRecord(
         metric=metric,
         detector=DETECTOR,

@@ -18,17 +18,21 @@ from monitor.check.conclude import (
     latency_values,
     metric_points,
     quirk_counts,
+    record_of,
 )
 from monitor.check.judge import Judge, Judged
 from monitor.check.ledger import Ledger, Past, run_result
+from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
+from monitor.check.tool_calls import ToolAnswers, findings_of, rate_points, rate_values
 from monitor.config import EndpointConfig
 from monitor.drift.rule import Verdict, roll_up
+from monitor.drift.tool_assess import ToolAssessment, assess_tools
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.usage import Tokens
-from monitor.verdict import ENROLLED, Check, Cost, FidelityStatement, VerdictDocument
+from monitor.verdict import ENROLLED, Check, Cost, FidelityStatement, RateValue, VerdictDocument
 from probes.plan import Plan, ProbeKind, Sample
 
 
@@ -42,10 +46,11 @@ class AskedCheck:
         self._judge = judge
         self._enrolled = False
 
-    def finish(self, plans: Sequence[Plan], started: datetime) -> VerdictDocument:
+    def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
         checks: list[Check] = []
+        rates: tuple[RateValue, ...] = ()
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
-        for plan in plans:
+        for plan in planned.plans:
             samples = self._samples(plan)
             before = self._ledger.found_before(plan.probe)
             if before is not None:
@@ -54,6 +59,10 @@ class AskedCheck:
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
             elif plan.probe is ProbeKind.LATENCY:
                 checks.append(self._finish_latency(samples))
+            elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
+                answers = self._judge.tool_answers(planned.tools, samples)
+                checks += self._finish_tools(answers, samples)
+                rates = rate_values(answers)
             else:
                 judged = self._finish_judged(plan.probe, samples)
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
@@ -72,6 +81,7 @@ class AskedCheck:
             saved=self._ledger.writes,
             checks=tuple(checks),
             latency=latency_values(self._asked.samples.get(ProbeKind.LATENCY, [])),
+            rates=rates,
             fidelity=fidelity,
             cost=self._cost(everything),
             quirks=quirk_counts(everything),
@@ -111,6 +121,30 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return judged
 
+    def _finish_tools(self, answers: ToolAnswers, samples: Sequence[Sample]) -> list[Check]:
+        past, accepted = self._ledger.past_scored()
+        found = assess_tools(
+            answers.now,
+            past=accepted,
+            reference=answers.reference,
+            no_past=self._no_baseline_reason(),
+            no_reference="no reference answers",
+        )
+        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        role = self._ledger.finish(
+            ProbeKind.TOOL_CALLS,
+            replace(
+                self._result(samples),
+                scored=answers.now,
+                reference_scored=answers.reference,
+                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                metric_points=rate_points(answers),
+                baseline=_tool_baseline_change(past, answers, found) if self._may_be_baseline else None,
+            ),
+        )
+        self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
+        return [check_of(name, finding, tokens) for name, finding in findings.items()]
+
     def _finish_latency(self, samples: Sequence[Sample]) -> Check:
         values = latency_values(samples)
         check = latency_check(samples, values, Tokens.of(samples).total)
@@ -141,13 +175,13 @@ class AskedCheck:
         finding = judged.found.logprobs if probe is ProbeKind.LOGPROBS else judged.found.accounting
         tokens = Tokens.of(samples).total
         if finding.verdict is not Verdict.DRIFT:
-            return check_of(probe, finding, tokens)
+            return check_of(probe.value, finding, tokens)
         new, baseline = judged.material.new, judged.material.baseline
         if probe is ProbeKind.ACCOUNTING:
             telling = telling_counts(self._endpoint, samples, new, baseline)
         else:
             telling = telling_logprobs(self._endpoint, samples, new, baseline, next(iter(judged.allowed), None))
-        return check_of(probe, finding, tokens, telling)
+        return check_of(probe.value, finding, tokens, telling)
 
 
 def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
@@ -161,6 +195,17 @@ def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
     moved = any(verdict in (Verdict.DRIFT, Verdict.SUSPECT) for verdict in verdicts)
     unchanged = verdicts[0] is Verdict.OK and not moved
     return Join(past.baseline.id) if unchanged and past.open_for_more else None
+
+
+def _tool_baseline_change(past: Past, answers: ToolAnswers, found: ToolAssessment) -> Enrol | Join | None:
+    """As for the other probes; where a run has too little in common with the baseline to tell, it joins as well: each
+    asks an eighth of the cases, and the baseline is to know them all."""
+    if not any(answer.completed for answer in answers.now):
+        return None
+    if past.baseline is None:
+        return Enrol()
+    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.drift.values())
+    return Join(past.baseline.id) if past.open_for_more and not moved else None
 
 
 def _served_model(samples: Sequence[Sample]) -> str | None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from monitor.check.ledger import Past
 from monitor.check.observe import observe
 from monitor.check.options import Progress
 from monitor.check.reference import OpenReference
+from monitor.check.reference_side import ask_reference
+from monitor.check.tool_calls import ToolAnswers, score_all
 from monitor.drift.assess import assess, explain, needs_explanation
 from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
 from probes.plan import ProbeKind, Sample
+from probes.tools.plan import ToolPlan
+from reference_engine import ServableBackend
 
 # Two profiles that differ by 0.03 nat are told apart by about ten prompts.
 _PROMPTS_FOR_CAUSES = 12
@@ -55,6 +60,15 @@ class Judge:
             material = self._material(probe, samples, past, expected, candidates, checks)
             found = explain(material, found)
         return Judged(self._reference.allowed, checks, material, found)
+
+    def tool_answers(self, plan: ToolPlan, samples: Sequence[Sample]) -> ToolAnswers:
+        """The answers scored, and those of the reference to the same requests where there is one that converses."""
+        now, engine = score_all(plan, samples), self._reference.engine
+        if engine is None or not isinstance(engine, ServableBackend):
+            return ToolAnswers(now, ())
+        told = partial(self._progress.step, "reference: tool calls")
+        asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told)
+        return ToolAnswers(now, score_all(plan, asked))
 
     def _expect(
         self,

@@ -42,9 +42,13 @@ from monitor.store.process import this_process
 from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
+from probes.tools.plan import SHARES
+from probes.tools.scored import Scored
 
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
 MOST_BASELINE_RUNS = 5
+# A run of tool calls asks an eighth of the cases: five of each eighth.
+_MOST_TOOL_RUNS = 5 * SHARES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,10 @@ class Past:
 
     @property
     def open_for_more(self) -> bool:
-        return self.baseline is not None and len(self.baseline.runs) < MOST_BASELINE_RUNS
+        if self.baseline is None:
+            return False
+        most = _MOST_TOOL_RUNS if self.baseline.probe is ProbeKind.TOOL_CALLS else MOST_BASELINE_RUNS
+        return len(self.baseline.runs) < most
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,13 @@ class Ledger:
             return Past()
         baseline = self._store.active_baseline(self._record.id, probe)
         return Past() if baseline is None else Past(baseline, self._store.baseline_observations(baseline.id))
+
+    def past_scored(self) -> tuple[Past, Sequence[Scored]]:
+        """The tool-call probe's baseline, and the scored answers of its runs."""
+        if self._store is None or self._record is None:
+            return Past(), ()
+        baseline = self._store.active_baseline(self._record.id, ProbeKind.TOOL_CALLS)
+        return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_scored(baseline.id))
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None

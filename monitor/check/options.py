@@ -16,13 +16,15 @@ LEAST_N = 4
 MOST_N = 10_000
 _BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
+OFFERED = (*PROBES, ProbeKind.TOOL_CALLS)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """n: single-token requests of the check. timeout: seconds for all sending. confirms: whether it repeats a check
-    that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier checks are kept, where
-    no service's configuration is stored that says so. Raises UsageError for what cannot be meant."""
+    """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
+    whose turn it is. timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh
+    prompts. keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration
+    is stored that says so. Raises UsageError for what cannot be meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N
@@ -30,6 +32,7 @@ class CheckOptions:
     timeout: float | None = None
     save: bool = True
     confirms: bool = False
+    whole_suite: bool = False
     keep_bodies: timedelta = timedelta(days=14)
 
     def __post_init__(self) -> None:
@@ -42,22 +45,23 @@ class CheckOptions:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The options of a queue entry: `probes` (names), `n`, `timeout`, `max_cost`, `max_requests`, `max_tokens`;
-        each has a default."""
-        known = {key: stored[key] for key in ("n", "timeout") if stored.get(key) is not None}
+        """The options of a queue entry: `probes` (names), `n`, `whole_suite`, `timeout`, `max_cost`, `max_requests`,
+        `max_tokens`; each has a default."""
+        known = {key: stored[key] for key in ("n", "whole_suite", "timeout") if stored.get(key) is not None}
         known["budget"] = Budget(*(stored.get(key) for key in _BUDGET))
         names = stored.get("probes")
         if names:
-            known["probes"] = tuple(kind for kind in PROBES if kind.value in names)
-            unknown = sorted(set(map(str, names)) - {kind.value for kind in PROBES})
+            known["probes"] = tuple(kind for kind in OFFERED if kind.value in names)
+            unknown = sorted(set(map(str, names)) - {kind.value for kind in OFFERED})
             if unknown:
-                raise UsageError(f"There is no probe {unknown[0]}.", remedy="Name logprobs, accounting or latency.")
+                offered = ", ".join(kind.value for kind in OFFERED)
+                raise UsageError(f"There is no probe {unknown[0]}.", remedy=f"Name one of: {offered}.")
         return cls(**known)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
         limits = dict(zip(_BUDGET, (self.budget.usd, self.budget.requests, self.budget.tokens), strict=True))
-        given = {"n": self.n, "timeout": self.timeout, **limits}
+        given = {"n": self.n, "whole_suite": self.whole_suite or None, "timeout": self.timeout, **limits}
         return {"probes": [kind.value for kind in self.probes], **{k: v for k, v in given.items() if v is not None}}
 
 

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from monitor.check.charge import Sizes
 from monitor.check.options import LEAST_N, CheckOptions
+from monitor.check.tool_calls import LEAST_PART, tool_plan
 from monitor.config import Prices
 from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
 from probes.plan import Item, Plan, ProbeKind
-from reference_engine import TokenizerBackend
+from probes.tools.plan import ToolPlan
+from reference_engine import EngineRequestError, TokenizerBackend
 
 _STREAM_TOKENS = 16
 # A token of English text is about four characters; a template adds about this many tokens.
 _CHARACTERS_PER_TOKEN = 4
 _TEMPLATE_TOKENS = 30
+
+
+_LONG_ANSWER = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for."""
+
+    seed: bytes
+    nonce: bytes
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +51,30 @@ class Estimate:
         return len(self.sizes)
 
 
-def make_plans(options: CheckOptions, seed: bytes, nonce: bytes, *, has_reference: bool, n: int) -> tuple[Plan, ...]:
-    """The plans in sending order: of one seed and nonce always the same ones. Accounting reads the usage of the
-    logprobs requests where there are any, and sends its own only without them."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plans in sending order; `tools` has the cases of the tool-call plan among them."""
+
+    plans: tuple[Plan, ...]
+    tools: ToolPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of what was asked for is planned: single-token requests, and the part of the tool-call requests."""
+
+    n: int
+    part: float = 1.0
+
+    def cut(self, share: float) -> Extent:
+        return Extent(max(LEAST_N, min(self.n - 1, int(self.n * share))), self.part * min(share, 0.98))
+
+
+def make_plans(options: CheckOptions, drawn: Drawn, *, has_reference: bool, extent: Extent) -> Planned:
+    """Of one seed, nonce and time always the same ones. Accounting reads the usage of the logprobs requests where there
+    are any, and sends its own only without them."""
     plans: list[Plan] = []
+    seed, nonce, n = drawn.seed, drawn.nonce, extent.n
     if ProbeKind.LOGPROBS in options.probes:
         confirms = options.confirms and has_reference
         plans.append(
@@ -50,18 +86,20 @@ def make_plans(options: CheckOptions, seed: bytes, nonce: bytes, *, has_referenc
         plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
         plans.append(latency.plan(seed, nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS))
-    return tuple(plans)
+    if ProbeKind.TOOL_CALLS not in options.probes:
+        return Planned(tuple(plans))
+    tools = tool_plan(seed, nonce, drawn.at, whole=options.whole_suite, part=extent.part)
+    return Planned((*plans, tools.plan), tools)
 
 
 def affordable_plans(
     options: CheckOptions,
-    seed: bytes,
-    nonce: bytes,
+    drawn: Drawn,
     *,
     tokenizer: TokenizerBackend | None,
     has_reference: bool,
     prices: Prices | None,
-) -> tuple[tuple[Plan, ...], Estimate]:
+) -> tuple[Planned, Estimate]:
     """The plans as asked for, or with as many fewer requests as the budget demands. Raises BudgetError where not even
     the fewest are affordable, UsageError where a limit in dollars is given but no prices are."""
     if options.budget.usd is not None and prices is None:
@@ -69,24 +107,24 @@ def affordable_plans(
             "--max-cost needs prices, and the configuration names none for this endpoint.",
             remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
         )
-    n = options.n
+    extent = Extent(options.n)
     while True:
-        plans = make_plans(options, seed, nonce, has_reference=has_reference, n=n)
-        estimate = estimate_plans(plans, tokenizer, prices)
+        planned = make_plans(options, drawn, has_reference=has_reference, extent=extent)
+        estimate = estimate_plans(planned.plans, tokenizer, prices)
         use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
         if use is None or use.share >= 1.0:
-            return plans, estimate
-        if n == LEAST_N:
+            return planned, estimate
+        if extent.n == LEAST_N and extent.part <= LEAST_PART:
             raise BudgetError(
                 f"The smallest check would take {use.words}.",
                 remedy="Raise the limit, or choose fewer probes with --probe.",
             )
-        n = max(LEAST_N, min(n - 1, int(n * use.share)))
+        extent = extent.cut(use.share)
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
     sizes = {
-        (item.key, item.rep): Tokens(prompt_size(item, tokenizer), int(item.request.get("max_tokens", 1)))
+        (item.key, item.rep): Tokens(prompt_size(item, tokenizer), _answer_size(item))
         for plan in plans
         for item in plan.items
     }
@@ -97,5 +135,13 @@ def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, pr
 def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
     """Prompt tokens: exact with a tokenizer, otherwise guessed from the characters."""
     if tokenizer is not None:
-        return accounting.expected_prompt_tokens(tokenizer, item.request)
-    return len(json.dumps(item.request.get("messages", []))) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
+        with contextlib.suppress(EngineRequestError):  # a template need not know every form of history
+            return accounting.expected_prompt_tokens(tokenizer, item.request)
+    said = json.dumps([item.request.get("messages", []), item.request.get("tools", [])])
+    return len(said) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
+
+
+def _answer_size(item: Item) -> int:
+    """What it may have, but of a long limit what answers of that kind take: a limit is there for answers that run away,
+    and is no budget."""
+    return min(int(item.request.get("max_tokens", 1)), _LONG_ANSWER)

@@ -14,7 +14,7 @@ from monitor.check.finish import AskedCheck
 from monitor.check.judge import Judge
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Progress
-from monitor.check.plans import affordable_plans
+from monitor.check.plans import Drawn, Planned, affordable_plans
 from monitor.check.reference import OpenReference, open_reference
 from monitor.config import EndpointConfig
 from monitor.datadir import SEED_BYTES, DataDir
@@ -47,17 +47,16 @@ def check_against(
     endpoint.target()
     # The file's seed makes the anchors; a check that keeps nothing has no anchors to repeat.
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
-    plans, estimate = affordable_plans(
+    planned, estimate = affordable_plans(
         options,
-        seed,
-        secrets.token_bytes(NONCE_BYTES),
+        Drawn(seed, secrets.token_bytes(NONCE_BYTES), clock.now()),
         tokenizer=reference.tokenizer,
         has_reference=reference.engine is not None,
         prices=endpoint.prices,
     )
     manner = Manner(Limits(options.timeout, options.budget, endpoint.prices, estimate.sizes))
     with _ledger(endpoint, options, data) as ledger, _closing(ledger):
-        done = asked_and_judged(Work(endpoint, options.probes, plans, manner), reference, ledger, progress)
+        done = asked_and_judged(Work(endpoint, options.probes, planned, manner), reference, ledger, progress)
         ledger.conclude(
             done.status, verdict=done.document.verdict, enrolled=done.document.enrolled, error_code=done.error_code
         )
@@ -70,7 +69,7 @@ class Work:
 
     endpoint: EndpointConfig
     probes: Sequence[ProbeKind]
-    plans: Sequence[Plan]
+    planned: Planned
     manner: Manner
 
 
@@ -97,7 +96,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
     """
     started, endpoint = clock.now(), work.endpoint
     code_version = version("endpoint-monitor")
-    begun = {plan.probe: ledger.begin(plan, endpoint, code_version, reference.identity) for plan in work.plans}
+    begun = {plan.probe: ledger.begin(plan, endpoint, code_version, reference.identity) for plan in work.planned.plans}
     to_ask = [run.to_ask for run in begun.values()]
     progress.begin(_steps(to_ask, reference), "asking")
     asked = ask(
@@ -116,7 +115,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
         judge = Judge(reference, work.probes, progress)
-        return Done(AskedCheck(endpoint, ledger, asked, judge).finish(work.plans, started), asked.stop)
+        return Done(AskedCheck(endpoint, ledger, asked, judge).finish(work.planned, started), asked.stop)
 
 
 def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:

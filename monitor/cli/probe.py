@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
+from monitor import clock
 from monitor.check.budget import Budget
-from monitor.check.options import DEFAULT_N, PROBES, CheckOptions
-from monitor.check.plans import Estimate, affordable_plans
+from monitor.check.options import DEFAULT_N, OFFERED, PROBES, CheckOptions
+from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
 from monitor.check.run import NONCE_BYTES, run_check
 from monitor.cli.output import print_json, stdout_console
@@ -32,6 +33,12 @@ class Probe(StrEnum):
     LOGPROBS = ProbeKind.LOGPROBS.value
     ACCOUNTING = ProbeKind.ACCOUNTING.value
     LATENCY = ProbeKind.LATENCY.value
+    TOOL_CALLS = ProbeKind.TOOL_CALLS.value
+
+
+class Suite(StrEnum):
+    QUICK = "quick"
+    FULL = "full"
 
 
 def probe(
@@ -41,6 +48,9 @@ def probe(
     ] = None,
     probes: Annotated[
         list[Probe] | None, typer.Option("--probe", help="Only this probe; may be given several times.")
+    ] = None,
+    suite: Annotated[
+        Suite | None, typer.Option(help="All probes; of tool calls the eighth whose turn it is, or all cases.")
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")] = None,
@@ -63,8 +73,9 @@ def probe(
     config = load_config(settings.config)
     endpoint = _one_endpoint(config.endpoints(provider, model), provider)
     options = CheckOptions(
-        probes=tuple(kind for kind in PROBES if not probes or kind.value in {chosen.value for chosen in probes}),
+        probes=_chosen(probes, suite),
         n=n,
+        whole_suite=suite is Suite.FULL,
         budget=Budget(max_cost, max_requests, max_tokens),
         timeout=None if timeout is None else _seconds(timeout),
         save=save,
@@ -86,6 +97,12 @@ def probe(
     raise typer.Exit(code)
 
 
+def _chosen(probes: list[Probe] | None, suite: Suite | None) -> tuple[ProbeKind, ...]:
+    named = {probe.value for probe in probes or ()}
+    offered = PROBES if suite is None and not named else OFFERED
+    return tuple(kind for kind in offered if not named or kind.value in named)
+
+
 def _one_endpoint(endpoints: list[EndpointConfig], provider: str) -> EndpointConfig:
     if len(endpoints) == 1:
         return endpoints[0]
@@ -103,19 +120,18 @@ def _seconds(text: str) -> float:
 def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:
     """What a check would send. Draws its prompts from a throw-away seed, so that it needs no data directory."""
     with open_reference(endpoint.reference) as reference:
-        plans, estimate = affordable_plans(
+        planned, estimate = affordable_plans(
             options,
-            bytes(32),
-            bytes(NONCE_BYTES),
+            Drawn(bytes(32), bytes(NONCE_BYTES), clock.now()),
             tokenizer=reference.tokenizer,
             has_reference=reference.engine is not None,
             prices=endpoint.prices,
         )
     if as_json:
-        print_json(_plan_document(endpoint, plans, estimate))
+        print_json(_plan_document(endpoint, planned.plans, estimate))
         return
     usd = "price not configured" if estimate.usd is None else f"at most ${estimate.usd:.6f}"
-    for plan in plans:
+    for plan in planned.plans:
         typer.echo(f"{plan.probe.value}: {len(plan.items)} requests, suite {plan.suite_version}")
     typer.echo(
         f"{estimate.requests} requests to {endpoint.base_url}, about {estimate.tokens.prompt} tokens in, "

@@ -19,11 +19,12 @@ from monitor.render.wording import (
     fidelity_cells,
     fidelity_text,
     latency_text,
+    rate_rows,
     telling_rows,
     verdict_word,
     with_unit,
 )
-from monitor.verdict import Check, VerdictDocument
+from monitor.verdict import Check, RateValue, VerdictDocument
 
 _STYLES = {
     Verdict.OK: "green",
@@ -41,6 +42,8 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
         f"  {cost_text(document.cost)}  {seconds:.0f} s"
     )
     console.print(_checks(document))
+    if document.rates:
+        console.print(_rates(document.rates))
     for check in document.checks:
         _print_telling(console, check)
     if document.quirks:
@@ -59,6 +62,15 @@ def _checks(document: VerdictDocument) -> Table:
         table.add_row(*_row(check, latency_text(document.latency) if check.probe == "latency" else ""))
     fidelity = document.fidelity
     table.add_row(*map(escape, fidelity_cells(fidelity)), _verdict(fidelity.verdict), _plain(fidelity_text(fidelity)))
+    return table
+
+
+def _rates(rates: Sequence[RateValue]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for name in ("tool calls", "now", "of", "reference", "left out"):
+        table.add_column(name, overflow="fold")
+    for cells in rate_rows(rates):
+        table.add_row(*map(escape, cells))
     return table
 
 

@@ -12,6 +12,7 @@ from monitor.verdict import (
     Cost,
     FidelityStatement,
     LatencyValue,
+    RateValue,
     Shown,
     Telling,
     VerdictDocument,
@@ -80,6 +81,38 @@ def fidelity_cells(fidelity: FidelityStatement) -> tuple[str, ...]:
         "–",
         str(fidelity.n),
     )
+
+
+# The rates that a person reads first, of the many there are.
+_SHOWN_RATES = (
+    "first_attempt_ok",
+    "conformance_ok",
+    "trigger_rate",
+    "oracle_trigger_tpr",
+    "oracle_trigger_fpr",
+    "finish_agreement",
+    "missed_as_text",
+    "json_ok",
+    "name_ok",
+    "schema_ok",
+    "schema_ok_lenient",
+    "value_ok",
+    "parallel_exact",
+    "oracle_met",
+)
+
+
+def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
+    """Name, value with interval, numerator and denominator, the reference's value, and what is in neither."""
+    named = {rate.name: rate for rate in rates}
+    return [_rate_row(named[name]) for name in _SHOWN_RATES if name in named]
+
+
+def _rate_row(rate: RateValue) -> tuple[str, ...]:
+    left_out = ", ".join(f"{reason} {count}" for reason, count in sorted(rate.excluded.items()))
+    counted = f"{rate.numerator:g}/{rate.denominator}" if rate.denominator else "–"
+    now = with_interval(number(rate.value, "rate"), rate.interval, "rate")
+    return rate.name, now, counted, number(rate.reference, "rate"), left_out
 
 
 def p_text(p: float | None) -> str:

@@ -10,12 +10,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from monitor.store.pages import pages
-from monitor.store.records import RunObservations
+from monitor.store.records import RunObservations, RunResult
 from monitor.store.tables import Observation as ObservationRow
 from monitor.store.tables import Reference, Run
 
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
+    from probes.tools.scored import Scored
+
+_REFERENCE = "reference-"
 
 
 def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
@@ -23,6 +26,34 @@ def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[O
     from monitor.store.codec import encode
 
     return [ObservationRow(run_id=run_id, item_key=one.item_key, rep=one.rep, blob=encode(one)) for one in observations]
+
+
+def scored_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
+    """Each answer once, by its case, its mode and its repeat; the reference's have a mark of their own."""
+    from monitor.store.scored import encode_scored
+
+    sides = (("", result.scored), (_REFERENCE, result.reference_scored))
+    return [
+        ObservationRow(run_id=run_id, item_key=f"{mark}{_key(one)}", rep=one.rep, blob=encode_scored(one))
+        for mark, side in sides
+        for one in side
+    ]
+
+
+def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
+    """The endpoint's scored answers of these runs."""
+    from monitor.store.scored import decode_scored
+
+    found: list[Scored] = []
+    for some in pages(run_ids):
+        own = ObservationRow.item_key.not_like(f"{_REFERENCE}%")
+        rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
+        found += map(decode_scored, session.scalars(rows))
+    return found
+
+
+def _key(answer: Scored) -> str:
+    return f"{answer.case_key}-{'stream' if answer.stream else 'plain'}"
 
 
 def observations_of(session: Session, run_ids: Sequence[str]) -> list[RunObservations]:

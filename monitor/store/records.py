@@ -16,6 +16,7 @@ from probes.plan import Outcome, ProbeKind
 
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
+    from probes.tools.scored import Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ class Join:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
-    price is not known; `baseline` is what the run does to its endpoint's baseline."""
+    price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
+    cases, `reference_scored` those that the reference gave."""
 
     status: RunStatus
     error_code: str | None = None
@@ -148,6 +150,8 @@ class RunResult:
     cost_microusd: int | None = None
     served_fingerprint: str | None = None
     observations: Sequence[Observation] = ()
+    scored: Sequence[Scored] = ()
+    reference_scored: Sequence[Scored] = ()
     evidence: Sequence[EvidenceRecord] = ()
     metric_points: Sequence[MetricPoint] = ()
     baseline: Enrol | Join | None = None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy.orm import Session
 
@@ -19,7 +19,7 @@ from monitor.store.bodies import Exchange
 from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
-from monitor.store.observations import observation_rows, observations_of
+from monitor.store.observations import observation_rows, observations_of, scored_of, scored_rows
 from monitor.store.pages import pages
 from monitor.store.process import is_gone, this_process
 from monitor.store.records import (
@@ -36,6 +36,9 @@ from monitor.store.records import (
 )
 from monitor.store.session import Sessions
 from probes.plan import ProbeKind, Sample
+
+if TYPE_CHECKING:
+    from probes.tools.scored import Scored
 
 # Longer than any run may take, so that only a run whose process cannot be asked (another host's) waits for it.
 ABANDONED_AFTER = timedelta(days=1)
@@ -168,7 +171,7 @@ class Store:
         Returns the baseline that the run is part of now. None where `result.baseline` is None, and also where another
         process opened or closed a baseline since this run was judged: the run is stored then, outside any baseline.
         """
-        rows = observation_rows(run_id, result.observations)
+        rows = observation_rows(run_id, result.observations) + scored_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
 
@@ -219,6 +222,11 @@ class Store:
         """The observations of a baseline's runs, in the order in which the runs came in."""
         with self._sessions.read() as session:
             return observations_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def baseline_scored(self, baseline_id: str) -> list[Scored]:
+        """The scored tool-call answers of a baseline's runs."""
+        with self._sessions.read() as session:
+            return scored_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def accept_baseline(
         self,

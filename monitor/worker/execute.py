@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -16,7 +15,7 @@ from monitor.check.brake import Brake
 from monitor.check.budget import Budget
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.plans import Estimate, affordable_plans
+from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans
 from monitor.check.reference import OpenReference
 from monitor.check.run import Done, Work, asked_and_judged
 from monitor.config.asking import LONGEST_ASKING_S
@@ -34,12 +33,12 @@ from monitor.worker.heartbeat import Heartbeat, WorkerStoppingError
 from monitor.worker.names import EXECUTE, FAN_OUT
 from monitor.worker.pace import SharedPace
 from probes.errors import ProbeError
-from probes.plan import Plan, ProbeKind
+from probes.plan import ProbeKind
 from reference_engine.errors import CodedError, EngineError
 
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
 _RESERVED_OF_ESTIMATE = 2.0
-_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING)
+_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.TOOL_CALLS)
 
 _log = logging.getLogger(__name__)
 
@@ -140,32 +139,32 @@ class _Attempt:
             CheckOptions.from_json(self._claimed.entry.options), confirms=self._claimed.entry.confirms is not None
         )
         reference = self._context.references.of(self._endpoint.config.reference)
-        plans, estimate, budget = self._affordable(options, reference)
+        planned, estimate, budget = self._affordable(options, reference)
         config = self._endpoint.config
         timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
         asking = AskLimits(timeout, budget, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
-        work = Work(config, options.probes, plans, Manner(asking, pace, self._brake))
+        work = Work(config, options.probes, planned, Manner(asking, pace, self._brake))
         return asked_and_judged(work, reference, self._ledger, Silent())
 
-    def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Sequence[Plan], Estimate, Budget]:
+    def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
         """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""
-        config, nonce = self._endpoint.config, bytes.fromhex(self._claimed.entry.nonce)
+        config, entry = self._endpoint.config, self._claimed.entry
+        drawn = Drawn(self._context.seed, bytes.fromhex(entry.nonce), entry.slot_at)
 
-        def plans_of(options: CheckOptions) -> tuple[Sequence[Plan], Estimate]:
+        def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:
             with reference.turn:
                 return affordable_plans(
                     options,
-                    self._context.seed,
-                    nonce,
+                    drawn,
                     tokenizer=reference.tokenizer,
                     has_reference=reference.engine is not None,
                     prices=config.prices,
                 )
 
-        plans, estimate = plans_of(options)
+        planned, estimate = plans_of(options)
         if estimate.usd is None:
-            return plans, estimate, options.budget
+            return planned, estimate, options.budget
         of_day = self._configured.config.daily_budget_microusd(config.provider)
         granted = self._reserved(math.ceil(estimate.usd * _RESERVED_OF_ESTIMATE * 1e6), of_day)
         if granted is None:
@@ -174,8 +173,8 @@ class _Attempt:
                 remedy="Raise its daily_budget_usd, or wait until midnight UTC.",
             )
         if granted < estimate.usd * 1e6:
-            plans, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
-        return plans, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
+            planned, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
+        return planned, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
 
     def _reserved(self, microusd: int, budget: int | None) -> int | None:
         entry, provider = self._claimed.entry, self._endpoint.config.provider

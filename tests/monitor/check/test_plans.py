@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions
-from monitor.check.plans import make_plans
+from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.errors import UsageError
 from probes.plan import ProbeKind
 
@@ -12,8 +14,9 @@ SEED, NONCE = bytes(32), bytes(16)
 
 
 def items(options: CheckOptions, *, nonce: bytes = NONCE, has_reference: bool = True) -> list[tuple[str, int]]:
-    plans = make_plans(options, SEED, nonce, has_reference=has_reference, n=options.n)
-    return [(item.key, item.rep) for plan in plans for item in plan.items]
+    drawn = Drawn(SEED, nonce, datetime(2026, 1, 1, tzinfo=UTC))
+    planned = make_plans(options, drawn, has_reference=has_reference, extent=Extent(options.n))
+    return [(item.key, item.rep) for plan in planned.plans for item in plan.items]
 
 
 def test_one_nonce_makes_the_same_plans_and_another_one_other_single_use_prompts() -> None:

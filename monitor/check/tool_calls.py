@@ -1,0 +1,94 @@
+"""The tool-call probe of a check: what it asks, and what the answers say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import ceil
+
+from monitor.drift.findings import Finding
+from monitor.drift.multiplicity import Family
+from monitor.drift.rates import Rate
+from monitor.drift.tool_assess import ToolAssessment
+from monitor.drift.tool_metrics import tool_metrics
+from monitor.store import MetricPoint
+from monitor.verdict import RateValue
+from probes.plan import ProbeKind, Sample
+from probes.tools.families.suite import instances
+from probes.tools.plan import ToolPlan, plan, share
+from probes.tools.score import score
+from probes.tools.scored import Scored
+
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH, _TURN = timedelta(weeks=1), timedelta(hours=1)
+# Fewer requests would ask some cases not even once.
+LEAST_PART = 0.2
+
+FIDELITY = "fidelity"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswers:
+    """Scored answers to one plan: the endpoint's, and the reference's where one was asked."""
+
+    now: Sequence[Scored]
+    reference: Sequence[Scored]
+
+
+def tool_plan(seed: bytes, nonce: bytes, at: datetime, *, whole: bool, part: float = 1.0) -> ToolPlan:
+    """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
+    comes first: each stretch of a plan asks all its cases alike."""
+    since = at - _START
+    cases = [one.case for one in instances(seed, since // _EPOCH)]
+    if not whole:
+        cases = share(cases, since // _TURN, seed=seed)
+    made = plan(cases, seed=seed, run_nonce=nonce)
+    kept = made.plan.items[: ceil(len(made.plan.items) * max(part, LEAST_PART))]
+    return replace(made, plan=replace(made.plan, items=kept))
+
+
+def score_all(plan: ToolPlan, samples: Sequence[Sample]) -> list[Scored]:
+    """Of each sample but the replays, which show a cache and repeat nothing that could count."""
+    return [
+        score(plan.cases[sample.item.key], sample)
+        for sample in samples
+        if (sample.item.key, sample.item.rep) not in plan.replays
+    ]
+
+
+def findings_of(found: ToolAssessment) -> dict[str, Finding]:
+    """By the name of the check: `tool_calls.trigger` against the endpoint's own runs, `fidelity.trigger` against the
+    reference."""
+    drift = {_name(ProbeKind.TOOL_CALLS.value, family): finding for family, finding in found.drift.items()}
+    return drift | {_name(FIDELITY, family): finding for family, finding in found.fidelity.items()}
+
+
+def rate_points(answers: ToolAnswers) -> list[MetricPoint]:
+    return [
+        MetricPoint(f"{ProbeKind.TOOL_CALLS.value}.{name}", rate.value, rate.denominator)
+        for name, rate in tool_metrics(answers.now).items()
+        if rate.value is not None
+    ]
+
+
+def rate_values(answers: ToolAnswers) -> tuple[RateValue, ...]:
+    ours, theirs = tool_metrics(answers.now), tool_metrics(answers.reference)
+    return tuple(_shown(name, rate, theirs) for name, rate in ours.items())
+
+
+def _shown(name: str, rate: Rate, reference: Mapping[str, Rate]) -> RateValue:
+    return RateValue(
+        name=name,
+        value=rate.value,
+        numerator=rate.numerator,
+        denominator=rate.denominator,
+        excluded=dict(rate.excluded),
+        interval=None if rate.low is None or rate.high is None else (rate.low, rate.high),
+        method=rate.method,
+        reference=reference[name].value,
+    )
+
+
+def _name(probe: str, family: Family) -> str:
+    return f"{probe}.{family.value}"
