@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from monitor import clock
 from monitor.check.ask import Asked
@@ -25,15 +26,17 @@ from monitor.check.ledger import Ledger, Past, run_result
 from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
-from monitor.check.tool_calls import ToolAnswers, findings_of, rate_points, rate_values
 from monitor.config import EndpointConfig
 from monitor.drift.rule import Verdict, roll_up
-from monitor.drift.tool_assess import ToolAssessment, assess_tools
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.usage import Tokens
 from monitor.verdict import ENROLLED, Check, Cost, FidelityStatement, RateValue, VerdictDocument
 from probes.plan import Plan, ProbeKind, Sample
+
+if TYPE_CHECKING:
+    from monitor.check.tool_calls import ToolAnswers
+    from monitor.drift.tool_assess import ToolAssessment
 
 
 class AskedCheck:
@@ -60,9 +63,8 @@ class AskedCheck:
             elif plan.probe is ProbeKind.LATENCY:
                 checks.append(self._finish_latency(samples))
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
-                answers = self._judge.tool_answers(planned.tools, samples)
-                checks += self._finish_tools(answers, samples)
-                rates = rate_values(answers)
+                found, rates = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
+                checks += found
             else:
                 judged = self._finish_judged(plan.probe, samples)
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
@@ -121,7 +123,12 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return judged
 
-    def _finish_tools(self, answers: ToolAnswers, samples: Sequence[Sample]) -> list[Check]:
+    def _finish_tools(
+        self, answers: ToolAnswers, samples: Sequence[Sample]
+    ) -> tuple[list[Check], tuple[RateValue, ...]]:
+        from monitor.check.tool_calls import findings_of, rate_points, rate_values
+        from monitor.drift.tool_assess import assess_tools
+
         past, accepted = self._ledger.past_scored()
         found = assess_tools(
             answers.now,
@@ -143,7 +150,7 @@ class AskedCheck:
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
-        return [check_of(name, finding, tokens) for name, finding in findings.items()]
+        return [check_of(name, finding, tokens) for name, finding in findings.items()], rate_values(answers)
 
     def _finish_latency(self, samples: Sequence[Sample]) -> Check:
         values = latency_values(samples)

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from monitor.check.ledger import Past
 from monitor.check.observe import observe
 from monitor.check.options import Progress
 from monitor.check.reference import OpenReference
 from monitor.check.reference_side import ask_reference
-from monitor.check.tool_calls import ToolAnswers, score_all
 from monitor.drift.assess import assess, explain, needs_explanation
 from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
 from probes.plan import ProbeKind, Sample
-from probes.tools.plan import ToolPlan
 from reference_engine import ServableBackend
+
+if TYPE_CHECKING:
+    from monitor.check.tool_calls import ToolAnswers
+    from probes.tools.plan import ToolPlan
 
 # Two profiles that differ by 0.03 nat are told apart by about ten prompts.
 _PROMPTS_FOR_CAUSES = 12
@@ -63,6 +66,8 @@ class Judge:
 
     def tool_answers(self, plan: ToolPlan, samples: Sequence[Sample]) -> ToolAnswers:
         """The answers scored, and those of the reference to the same requests where there is one that converses."""
+        from monitor.check.tool_calls import ToolAnswers, score_all
+
         now, engine = score_all(plan, samples), self._reference.engine
         if engine is None or not isinstance(engine, ServableBackend):
             return ToolAnswers(now, ())

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from monitor import clock
 from monitor.check.identity import identity_of
@@ -42,13 +42,14 @@ from monitor.store.process import this_process
 from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
-from probes.tools.plan import SHARES
-from probes.tools.scored import Scored
+
+if TYPE_CHECKING:
+    from probes.tools.scored import Scored
 
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
 MOST_BASELINE_RUNS = 5
 # A run of tool calls asks an eighth of the cases: five of each eighth.
-_MOST_TOOL_RUNS = 5 * SHARES
+_MOST_TOOL_RUNS = 5 * 8
 
 
 @dataclass(frozen=True, slots=True)

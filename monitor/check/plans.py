@@ -7,18 +7,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from monitor.check.charge import Sizes
 from monitor.check.options import LEAST_N, CheckOptions
-from monitor.check.tool_calls import LEAST_PART, tool_plan
 from monitor.config import Prices
 from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
 from probes.plan import Item, Plan, ProbeKind
-from probes.tools.plan import ToolPlan
 from reference_engine import EngineRequestError, TokenizerBackend
+
+if TYPE_CHECKING:
+    from probes.tools.plan import ToolPlan
 
 _STREAM_TOKENS = 16
 # A token of English text is about four characters; a template adds about this many tokens.
@@ -27,6 +29,8 @@ _TEMPLATE_TOKENS = 30
 
 
 _LONG_ANSWER = 256
+# Of fewer tool-call requests some cases would be asked not even once.
+_LEAST_PART = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ class Extent:
     part: float = 1.0
 
     def cut(self, share: float) -> Extent:
-        return Extent(max(LEAST_N, min(self.n - 1, int(self.n * share))), self.part * min(share, 0.98))
+        return Extent(
+            max(LEAST_N, min(self.n - 1, int(self.n * share))), max(_LEAST_PART, self.part * min(share, 0.98))
+        )
 
 
 def make_plans(options: CheckOptions, drawn: Drawn, *, has_reference: bool, extent: Extent) -> Planned:
@@ -88,6 +94,9 @@ def make_plans(options: CheckOptions, drawn: Drawn, *, has_reference: bool, exte
         plans.append(latency.plan(seed, nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS))
     if ProbeKind.TOOL_CALLS not in options.probes:
         return Planned(tuple(plans))
+    # Here: a process that asks no tool calls has no use for what makes and judges them.
+    from monitor.check.tool_calls import tool_plan
+
     tools = tool_plan(seed, nonce, drawn.at, whole=options.whole_suite, part=extent.part)
     return Planned((*plans, tools.plan), tools)
 
@@ -114,7 +123,7 @@ def affordable_plans(
         use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
         if use is None or use.share >= 1.0:
             return planned, estimate
-        if extent.n == LEAST_N and extent.part <= LEAST_PART:
+        if extent.n == LEAST_N and extent.part <= _LEAST_PART:
             raise BudgetError(
                 f"The smallest check would take {use.words}.",
                 remedy="Raise the limit, or choose fewer probes with --probe.",

@@ -22,9 +22,6 @@ from probes.tools.scored import Scored
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH, _TURN = timedelta(weeks=1), timedelta(hours=1)
-# Fewer requests would ask some cases not even once.
-LEAST_PART = 0.2
-
 FIDELITY = "fidelity"
 
 
@@ -44,7 +41,7 @@ def tool_plan(seed: bytes, nonce: bytes, at: datetime, *, whole: bool, part: flo
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
     made = plan(cases, seed=seed, run_nonce=nonce)
-    kept = made.plan.items[: ceil(len(made.plan.items) * max(part, LEAST_PART))]
+    kept = made.plan.items[: ceil(len(made.plan.items) * part)]
     return replace(made, plan=replace(made.plan, items=kept))
 
 
