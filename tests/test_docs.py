@@ -150,6 +150,7 @@ def test_every_heading_of_a_command_names_one() -> None:
         ("checks[]", verdict.Check),
         ("checks[].telling[]", verdict.Telling),
         ("latency[]", verdict.LatencyValue),
+        ("rates[]", verdict.RateValue),
         ("fidelity", verdict.FidelityStatement),
         ("cost", verdict.Cost),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -65,14 +65,12 @@ def outcome(found: Difference | None, margin: Margin) -> Outcome:
     return Outcome.PASS if within else Outcome.INCONCLUSIVE
 
 
-def verdict(found: Outcome, p: float) -> Verdict:
-    """What an outcome says by the one rule of a run; p is Holm-adjusted. A failure that p does not bear out concludes
-    nothing."""
-    if found is Outcome.PASS:
-        return Verdict.OK
-    if found is Outcome.FAIL and p <= SUSPECT_P:
+def verdict(found: Iterable[Outcome], p: float) -> Verdict:
+    """What the outcomes of one family say by the one rule of a run; p is Holm-adjusted, and of what is beyond a margin.
+    A failure that p does not bear out concludes nothing."""
+    if p <= SUSPECT_P:
         return Verdict.DRIFT if p <= DRIFT_P else Verdict.SUSPECT
-    return Verdict.INCONCLUSIVE
+    return Verdict.OK if all(one is Outcome.PASS for one in found) else Verdict.INCONCLUSIVE
 
 
 def difference(paired: Paired, *, level: float = 0.95, seed: int = 0) -> Difference | None:

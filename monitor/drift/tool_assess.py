@@ -11,14 +11,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import NamedTuple
 
 from monitor.drift.failures import fisher, more_failures
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family, across_families
-from monitor.drift.rule import DRIFT_P, SUSPECT_P, Verdict
-from monitor.drift.ternary import DEFAULT_MARGINS, Difference, Margin, Outcome, difference, outcome
+from monitor.drift.rule import SUSPECT_P, Verdict
+from monitor.drift.ternary import DEFAULT_MARGINS, Difference, Margin, Outcome, difference, outcome, verdict
 from monitor.drift.tool_comparison import TRIGGER_CATEGORIES
-from monitor.drift.trigger import Paired, trigger_test
+from monitor.drift.trigger import Paired, prompt_test, rate_test
 from probes.tools.attribution import Layer, layer_of
 from probes.tools.ladder import Rung
 from probes.tools.scored import Scored
@@ -65,13 +66,36 @@ def failures(successes: Paired) -> Paired:
     return Paired(successes.r_x - successes.x, successes.r_x, successes.r_y - successes.y, successes.r_y)
 
 
+class _Asked(NamedTuple):
+    """A test's p. bounded: it asks for the difference of the two rates, which is no matter unless it is beyond the
+    margin; otherwise for single cases that moved, which may cancel out."""
+
+    p: float
+    bounded: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Successes, the margin within which a difference is no matter, and the p-values that ask for a change."""
+    """Successes, the margin within which a difference is no matter, and the tests that ask for a change."""
 
     success: Success
     margin: Margin
-    tests: Callable[[Paired], Sequence[float]]
+    tests: Callable[[Paired], Sequence[_Asked]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What came of a question that enough cases answer."""
+
+    question: _Question
+    sides: Paired
+    moved: Difference
+    outcome: Outcome
+
+    @property
+    def p_values(self) -> list[float]:
+        failed = self.outcome is Outcome.FAIL
+        return [one.p if failed or not one.bounded else 1.0 for one in self.question.tests(self.sides)]
 
 
 def _against(
@@ -79,48 +103,44 @@ def _against(
 ) -> dict[Family, Finding]:
     if not other:
         return {family: Finding(Verdict.INCONCLUSIVE, no_other, unit=RATE, n=len(now)) for family in families}
-    asked = {family: [(one, paired(now, other, one.success)) for one in _QUESTIONS[family]] for family in families}
-    enough = {
-        family: [(one, sides) for one, sides in questions if len(sides) >= LEAST_CASES]
-        for family, questions in asked.items()
-    }
-    adjusted = across_families(
-        {family: [p for one, sides in questions for p in one.tests(sides)] for family, questions in enough.items()}
-    )
+    sides = {family: [(one, paired(now, other, one.success)) for one in _QUESTIONS[family]] for family in families}
+    told = {family: [found for one, both in asked if (found := _told(one, both))] for family, asked in sides.items()}
+    adjusted = across_families({family: [p for one in found for p in one.p_values] for family, found in told.items()})
     return {
-        family: _finding(enough[family], adjusted.get(family), max(len(sides) for _, sides in asked[family]))
+        family: _finding(told[family], adjusted[family])
+        if told[family]
+        else _too_few(max(len(both) for _, both in sides[family]))
         for family in families
     }
 
 
-def _finding(questions: Sequence[tuple[_Question, Paired]], p: float | None, cases: int) -> Finding:
-    found = [(one, sides, difference(sides)) for one, sides in questions]
-    told = [(one, sides, moved) for one, sides, moved in found if moved is not None]
-    if p is None or not told:
-        why = f"{cases} cases in common, and {LEAST_CASES} are needed"
-        return Finding(Verdict.INCONCLUSIVE, why, unit=RATE, n=cases)
-    one, sides, moved = min(told, key=lambda each: each[2].value / each[0].margin.width)
-    outcomes = [outcome(moved, one.margin) for one, _, moved in told]
+def _told(question: _Question, sides: Paired) -> _Told | None:
+    moved = difference(sides) if len(sides) >= LEAST_CASES else None
+    return None if moved is None else _Told(question, sides, moved, outcome(moved, question.margin))
+
+
+def _too_few(cases: int) -> Finding:
+    why = f"{cases} cases in common, and {LEAST_CASES} are needed"
+    return Finding(Verdict.INCONCLUSIVE, why, unit=RATE, n=cases)
+
+
+def _finding(told: Sequence[_Told], p: float) -> Finding:
+    """The family's verdict, with the figures of the question that fell furthest by its margin."""
+    worst = min(told, key=lambda one: one.moved.value / one.question.margin.width)
+    sides = worst.sides
+    now, then = float(sides.x.sum() / sides.r_x.sum()), float(sides.y.sum() / sides.r_y.sum())
     return Finding(
-        verdict=_verdict(p, outcomes),
-        value=moved.value,
+        verdict=verdict([one.outcome for one in told], p),
+        reason=f"{now:.3f} against {then:.3f}",
+        value=worst.moved.value,
         unit=RATE,
-        interval=moved.interval,
-        baseline=float(sides.y.sum() / sides.r_y.sum()),
-        detectable=_detectable(moved),
-        target=one.margin.width,
+        interval=worst.moved.interval,
+        baseline=then,
+        detectable=_detectable(worst.moved),
+        target=worst.question.margin.width,
         adjusted_p=p,
         n=len(sides),
     )
-
-
-def _verdict(p: float, outcomes: Sequence[Outcome]) -> Verdict:
-    """A p-value speaks for a change; without one, only an interval within the margin speaks for none."""
-    if p <= DRIFT_P:
-        return Verdict.DRIFT
-    if p <= SUSPECT_P or Outcome.FAIL in outcomes:
-        return Verdict.SUSPECT
-    return Verdict.OK if all(one is Outcome.PASS for one in outcomes) else Verdict.INCONCLUSIVE
 
 
 def _standing(finding: Finding) -> Finding:
@@ -170,19 +190,19 @@ def _passes(answer: Scored, rung: Rung) -> bool | None:
     return all(call.strict.height > rung.height for call in answer.calls)
 
 
-def _more_fail(successes: Paired) -> Sequence[float]:
-    return (more_failures(failures(successes)),)
+def _more_fail(successes: Paired) -> Sequence[_Asked]:
+    return (_Asked(more_failures(failures(successes))),)
 
 
-def _more_tries_fail(successes: Paired) -> Sequence[float]:
+def _more_tries_fail(successes: Paired) -> Sequence[_Asked]:
     """Tries fail by themselves, whatever they ask."""
     failed = failures(successes)
-    return (fisher(int(failed.x.sum()), int(failed.r_x.sum()), int(failed.y.sum()), int(failed.r_y.sum())),)
+    counts = (int(each.sum()) for each in (failed.x, failed.r_x, failed.y, failed.r_y))
+    return (_Asked(fisher(*counts)),)
 
 
-def _triggers_moved(successes: Paired) -> Sequence[float]:
-    found = trigger_test(successes)
-    return () if found is None else (found.rate_p, found.prompt_p)
+def _triggers_moved(successes: Paired) -> Sequence[_Asked]:
+    return (_Asked(rate_test(successes)[1]), _Asked(prompt_test(successes), bounded=False))
 
 
 _QUESTIONS: Mapping[Family, Sequence[_Question]] = {

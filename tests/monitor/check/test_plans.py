@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from math import ceil
 
 import pytest
 
@@ -56,3 +57,40 @@ def test_options_come_back_from_the_queue_as_they_went_in() -> None:
 def test_options_that_cannot_be_meant_are_refused(stored: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         CheckOptions.from_json(stored)
+
+
+def tool_items(at: datetime, *, nonce: bytes = NONCE, whole: bool = False, part: float = 1.0) -> list[tuple[str, int]]:
+    made = make_plans(
+        CheckOptions(probes=(ProbeKind.TOOL_CALLS,), whole_suite=whole),
+        Drawn(SEED, nonce, at),
+        has_reference=True,
+        extent=Extent(40, part),
+    )
+    assert made.tools is not None
+    assert [made.tools.plan] == list(made.plans)
+    return [(item.key, item.rep) for item in made.tools.plan.items]
+
+
+def cases(items: list[tuple[str, int]]) -> set[str]:
+    return {key.partition("-")[0] for key, _ in items}
+
+
+AT = datetime(2026, 1, 8, tzinfo=UTC)
+
+
+def test_tool_cases_go_by_the_hour_and_the_week_that_a_check_is_for() -> None:
+    now = tool_items(AT)
+
+    assert tool_items(AT) == now
+    assert {key for key, _ in tool_items(AT + timedelta(hours=8))} == {key for key, _ in now}
+    assert {key for key, _ in tool_items(AT + timedelta(hours=1))}.isdisjoint(key for key, _ in now)
+    every, later = cases(tool_items(AT, whole=True)), cases(tool_items(AT + timedelta(weeks=1), whole=True))
+    assert cases(now) < every
+    assert 0.1 < len(every & later) / len(later) < 0.4
+
+
+def test_a_part_of_the_tool_requests_asks_every_case() -> None:
+    whole, part = tool_items(AT), tool_items(AT, part=0.5)
+
+    assert len(part) == ceil(len(whole) / 2)
+    assert cases(part) == cases(whole)

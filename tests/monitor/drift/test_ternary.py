@@ -48,14 +48,14 @@ def test_an_interval_against_its_margin(low: float, high: float, two_sided: Outc
 @pytest.mark.parametrize(
     ("found", "p", "said"),
     [
-        (Outcome.PASS, 1e-9, Verdict.OK),
-        (Outcome.FAIL, 1e-4, Verdict.DRIFT),
-        (Outcome.FAIL, 1e-2, Verdict.SUSPECT),
-        (Outcome.FAIL, 0.02, Verdict.INCONCLUSIVE),
-        (Outcome.INCONCLUSIVE, 1e-9, Verdict.INCONCLUSIVE),
+        ([Outcome.PASS, Outcome.PASS], 1.0, Verdict.OK),
+        ([Outcome.PASS, Outcome.FAIL], 1e-4, Verdict.DRIFT),
+        ([Outcome.FAIL], 1e-2, Verdict.SUSPECT),
+        ([Outcome.FAIL], 0.02, Verdict.INCONCLUSIVE),
+        ([Outcome.PASS, Outcome.INCONCLUSIVE], 1.0, Verdict.INCONCLUSIVE),
     ],
 )
-def test_an_outcome_is_a_verdict_by_its_p(found: Outcome, p: float, said: Verdict) -> None:
+def test_outcomes_are_a_verdict_by_their_p(found: list[Outcome], p: float, said: Verdict) -> None:
     assert verdict(found, p) is said
 
 
