@@ -17,6 +17,8 @@ LONGEST_ASKING_S = 420.0
 LADDER = 16
 # The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
 STREAMS = 8
+# An eighth of the tool-call cases, with their repeats, twins and replays.
+TOOL_CALLS = 230
 
 
 def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
@@ -37,4 +39,4 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
 def _requests(schedule: Schedule) -> int:
     asked = set(schedule.probes)
     tokens = schedule.n if "logprobs" in asked else min(schedule.n, LADDER) if "accounting" in asked else 0
-    return tokens + (STREAMS if "latency" in asked else 0)
+    return tokens + (STREAMS if "latency" in asked else 0) + (TOOL_CALLS if "tool_calls" in asked else 0)
