@@ -39,12 +39,21 @@ class Judged:
 
 
 class Judge:
-    """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores."""
+    """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores. `answering_s`
+    is the time that the reference has for answers of its own; None: as long as it takes."""
 
-    def __init__(self, reference: OpenReference, wanted: Sequence[ProbeKind], progress: Progress) -> None:
+    def __init__(
+        self,
+        reference: OpenReference,
+        wanted: Sequence[ProbeKind],
+        progress: Progress,
+        *,
+        answering_s: float | None = None,
+    ) -> None:
         self._reference = reference
         self._wanted = wanted
         self._progress = progress
+        self._answering_s = answering_s
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -72,7 +81,7 @@ class Judge:
         if engine is None or not isinstance(engine, ServableBackend):
             return ToolAnswers(now, ())
         told = partial(self._progress.step, "reference: tool calls")
-        asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told)
+        asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
         return ToolAnswers(now, score_all(plan, asked))
 
     def _expect(

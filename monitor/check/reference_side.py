@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,17 +18,20 @@ _CONCURRENCY = 32
 _TIMEOUT_S = 600.0
 
 
-def ask_reference(engine: ServableBackend, profile: str, plan: Plan, told: Callable[[], None]) -> list[Sample]:
-    """The reference's answers to the plan's items under `profile`; `told` is called with each.
+def ask_reference(
+    engine: ServableBackend, profile: str, plan: Plan, told: Callable[[], None], *, within_s: float | None = None
+) -> list[Sample]:
+    """The reference's answers to the plan's items under `profile`, as many as come within the time; `told` is called
+    with each.
 
     Its randomness is the item's own, so that it answers the same item alike each time. Raises EngineError.
     """
     seeded = replace(plan, items=tuple(map(_seeded, plan.items)))
     with served_here(engine, profile=profile) as address:
-        return asyncio.run(_ask(address, seeded, told))
+        return asyncio.run(_ask(address, seeded, told, within_s))
 
 
-async def _ask(address: Address, plan: Plan, told: Callable[[], None]) -> list[Sample]:
+async def _ask(address: Address, plan: Plan, told: Callable[[], None], within_s: float | None) -> list[Sample]:
     target = Target(
         base_url=address.base_url,
         served_name="reference",
@@ -37,8 +41,16 @@ async def _ask(address: Address, plan: Plan, told: Callable[[], None]) -> list[S
         timeout_s=_TIMEOUT_S,
         idle_timeout_s=_TIMEOUT_S,
     )
-    async with Client(target) as client:
-        return await client.send(plan, on_sample=lambda _: told())
+    answered: list[Sample] = []
+
+    def on_sample(sample: Sample) -> None:
+        answered.append(sample)
+        told()
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s), Client(target) as client:
+            await client.send(plan, on_sample=on_sample)
+    return answered
 
 
 def _seeded(item: Item) -> Item:

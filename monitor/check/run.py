@@ -65,12 +65,14 @@ def check_against(
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a check is to do: the plans to send, how, and by which probes the answers are judged."""
+    """What a check is to do: the plans to send, how, and by which probes the answers are judged; `answering_s` is the
+    time that the reference has to answer as well, None for as long as it takes."""
 
     endpoint: EndpointConfig
     probes: Sequence[ProbeKind]
     planned: Planned
     manner: Manner
+    answering_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         raise asked.error
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
-        judge = Judge(reference, work.probes, progress)
+        judge = Judge(reference, work.probes, progress, answering_s=work.answering_s)
         return Done(AskedCheck(endpoint, ledger, asked, judge).finish(work.planned, started), asked.stop)
 
 

@@ -38,6 +38,8 @@ from reference_engine.errors import CodedError, EngineError
 
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
 _RESERVED_OF_ESTIMATE = 2.0
+# Of the two minutes that are left to judge a check.
+_ANSWERING_S = 60.0
 _CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.TOOL_CALLS)
 
 _log = logging.getLogger(__name__)
@@ -144,7 +146,7 @@ class _Attempt:
         timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
         asking = AskLimits(timeout, budget, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
-        work = Work(config, options.probes, planned, Manner(asking, pace, self._brake))
+        work = Work(config, options.probes, planned, Manner(asking, pace, self._brake), _ANSWERING_S)
         return asked_and_judged(work, reference, self._ledger, Silent())
 
     def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
