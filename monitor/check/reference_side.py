@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
 from probes.client import Client
+from probes.errors import ProbeError
 from probes.plan import Item, Plan, Sample
 from probes.target import Target
-from reference_engine import Address, ServableBackend, served_here
+from reference_engine import Address, EngineError, ServableBackend, served_here
 
 # As many as the engine runs in one batch; more only wait.
 _CONCURRENCY = 32
@@ -47,9 +47,13 @@ async def _ask(address: Address, plan: Plan, told: Callable[[], None], within_s:
         answered.append(sample)
         told()
 
-    with contextlib.suppress(TimeoutError):
+    try:
         async with asyncio.timeout(within_s), Client(target) as client:
             await client.send(plan, on_sample=on_sample)
+    except TimeoutError:
+        return answered
+    except ProbeError as error:
+        raise EngineError(f"The reference could not be asked: {error.message}", remedy=error.remedy) from error
     return answered
 
 
