@@ -44,6 +44,14 @@ class SuiteUnreadableError(StorageError):
     code = "suite_unreadable"
 
 
+class EvidenceFileError(MonitorError):
+    """What was given as a bundle of evidence is none, or is not safe to read."""
+
+    code = "evidence_invalid"
+    status = 422
+    exit_code = 2
+
+
 class BudgetError(MonitorError):
     code = "budget_exhausted"
     status = 429

@@ -48,6 +48,11 @@ class Commands(LazyGroup):
         ),
         LazyEntry("suites", "monitor.cli.suites:app", "Import, list, show, check and remove private eval sets."),
         LazyEntry("history", "monitor.cli.history:history", "Show past runs and verdicts of a provider."),
+        LazyEntry(
+            "evidence",
+            "monitor.cli.evidence:app",
+            "Pack what a run can prove, check a bundle, write K2VV's result files.",
+        ),
         LazyEntry("baseline", "monitor.cli.baseline:app", "Show, accept or reset what an endpoint is compared with."),
         LazyEntry("alerts", "monitor.cli.alerts:app", "List, show and decide about alerts; try a rule on the past."),
         LazyEntry("silence", "monitor.cli.silence:app", "Hold back notices of alerts for a time."),
