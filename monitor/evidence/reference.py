@@ -33,7 +33,9 @@ def ask_reference(reference: OpenReference, request: Mapping[str, Any]) -> dict[
     with reference.turn:
         try:
             rendered = reference.tokenizer.render(request["messages"], request.get("tools"))
-            answer = {} if reference.engine is None else _generated(reference.engine, rendered, request)
+            answer = (
+                {} if reference.engine is None else _generated(reference.engine, reference.allowed, rendered, request)
+            )
         except CodedError as error:
             return {"asked": True, "error": {"code": error.code, "message": error.message}}
     return {
@@ -45,7 +47,10 @@ def ask_reference(reference: OpenReference, request: Mapping[str, Any]) -> dict[
     }
 
 
-def _generated(engine: ReferenceBackend, rendered: Rendered, request: Mapping[str, Any]) -> dict[str, Any]:
+def _generated(
+    engine: ReferenceBackend, allowed: Sequence[str], rendered: Rendered, request: Mapping[str, Any]
+) -> dict[str, Any]:
+    profile = next(iter(allowed), "fp32")
     params = SamplingParams(
         max_tokens=min(_whole(request.get("max_completion_tokens", request.get("max_tokens"))), MOST_TOKENS),
         temperature=_number(request.get("temperature")),
@@ -54,10 +59,10 @@ def _generated(engine: ReferenceBackend, rendered: Rendered, request: Mapping[st
         stop=_stops(request.get("stop")),
         shown=_markers(engine) if request.get("tools") else (),
     )
-    tokens = list(engine.generate(rendered.ids, params))
+    tokens = list(engine.generate(rendered.ids, params, profile=profile))
     return {
-        "fingerprint": engine.fingerprint("fp32"),
-        "profile": "fp32",
+        "profile": profile,
+        "fingerprint": engine.fingerprint(profile),
         "max_tokens": params.max_tokens,
         "seed": params.seed,
         "text": "".join(token.text for token in tokens),

@@ -67,7 +67,7 @@ def _variable(header: str) -> str:
 
 
 def _script(url: str, headers: Mapping[str, HeaderValue], variables: Mapping[str, str]) -> str:
-    named = [f"# {variable}: the value of the header {name}, set beforehand" for name, variable in variables.items()]
+    named = [f"# {variable} stands for the secret in the header {name}." for name, variable in variables.items()]
     words = [f"curl -sS -i -N {shlex.quote(url)}"]
     for name, value in headers.items():
         if name in variables:
