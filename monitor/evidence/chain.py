@@ -61,6 +61,8 @@ class Manifest:
             raise ValueError("other keys than a manifest has")
         if document["schema"] != SCHEMA or not isinstance(document["root"], str):
             raise ValueError("another kind of manifest")
+        if not isinstance(document["files"], list):
+            raise ValueError("no list of files")
         return cls(tuple(map(_link, document["files"])), document["root"])
 
 

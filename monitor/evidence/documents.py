@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -109,7 +108,7 @@ def answer_file(place: int) -> str:
 def answer_document(exchange: Exchange) -> dict[str, Any] | None:
     """The last answer, normalised; None where none came, or not all of it is kept."""
     last = exchange.answers[-1] if exchange.answers else None
-    if last is None or last.http_status is None or len(last.body) < last.size:
+    if last is None or last.http_status is None or not last.whole:
         return None
     endpoint = path_of(exchange.request)
     completion = read(
@@ -137,7 +136,6 @@ def _answer(place: int, answer: Answer) -> dict[str, Any]:
         "headers": dict(answer.headers),
         "bytes": answer.size,
         "kept_bytes": len(answer.body),
-        "sha256": hashlib.sha256(answer.body).hexdigest(),
         "sent_at": answer.sent_at,
         "seconds": answer.seconds,
         "error": answer.error,

@@ -99,7 +99,7 @@ class _Packing:
         for place, answer in enumerate(exchange.answers, start=1):
             if answer.body:
                 self._add(f"{folder}/{answer_file(place)}", answer.body)
-            self._cut += len(answer.body) < answer.size
+            self._cut += not answer.whole
         understood = answer_document(exchange)
         if understood is not None:
             self._add(f"{folder}/answer.json", to_json(understood))

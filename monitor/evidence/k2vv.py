@@ -87,7 +87,7 @@ def write_k2vv(subject: Subject, samples: WholeSamples, folder: Path, *, reveal_
     with _written(folder / SUMMARY) as summary_file, _written(folder / RESULTS) as results:
         for index, sample in enumerate(samples.of_run(subject.run.id), start=1):
             exchange = sample.exchange
-            if exchange is None or any(len(answer.body) < answer.size for answer in exchange.answers[-1:]):
+            if exchange is None or not all(answer.whole for answer in exchange.answers[-1:]):
                 summary.left_out += 1
                 continue
             line = _result(index, sample.facts.outcome, exchange, summary)

@@ -63,6 +63,11 @@ class Answer:
     error: str | None
     message: str | None
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the body was left out."""
+        return self.size <= MAX_BODY_BYTES
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import subprocess
@@ -12,11 +13,11 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
+from monitor import secrets
+from monitor.evidence import subject
 from monitor.redaction import KnownSecrets
 from monitor.store import RunStatus, text
 from monitor.store.tables import SampleBody
-from monitor.evidence import subject
-from monitor import secrets
 from probes.plan import ProbeKind
 from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.monitor.cli.commands import Monitor
@@ -80,7 +81,7 @@ def test_a_sample_is_shown_as_it_was_sent_as_it_came_and_as_it_was_understood(mo
     assert json.loads(files[f"{place}/answer-1.raw"]) == ELSEWHERE
     assert json.loads(files[f"{place}/request.json"])["user"] == "unknown"
     assert sample["wrong"] == [{"name": "TC_UNKNOWN_TOOL", "words": "a call of a tool that was not offered"}]
-    assert sample["answers"][0]["sha256"] == sample["recorded"]["response_sha256"]
+    assert hashlib.sha256(files[f"{place}/answer-1.raw"]).hexdigest() == sample["recorded"]["response_sha256"]
     understood = json.loads(files[f"{place}/answer.json"])
     assert (understood["quirks"], understood["parsed"]["tool_calls"]) == (
         ["TC_UNKNOWN_TOOL"],
@@ -191,6 +192,7 @@ def test_a_reference_that_is_not_there_is_said_to_be_missing(
 ITEM = "canary-item-5c1f: how many berths has the harbour of Zennorel?"
 # The last one ends the run.
 MOODS = (*("ok",) * 5, "escaped", "not-json", "500", "slow", "429", "401")
+
 
 async def repeating(received: Received, connection: Connection) -> None:
     """Repeats key, token and prompt in everything it answers; the mood is the item's key."""

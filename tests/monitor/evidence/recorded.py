@@ -21,7 +21,7 @@ from tests.monitor.store.material import evidence
 from tests.probes.sending import send, target
 
 KEY = "canary-key-9d27c05b7e/41"  # pragma: allowlist secret
-TOKEN = "canary-token-70aa41"  # noqa: S105 - made up  # pragma: allowlist secret
+TOKEN = "canary-token-70aa41"
 
 TOOLS = [
     {
