@@ -63,7 +63,10 @@ class Manifest:
             raise ValueError("another kind of manifest")
         if not isinstance(document["files"], list):
             raise ValueError("no list of files")
-        return cls(tuple(map(_link, document["files"])), document["root"])
+        files = tuple(map(_link, document["files"]))
+        if len({file.path for file in files}) != len(files):
+            raise ValueError("one file twice")
+        return cls(files, document["root"])
 
 
 def _link(entry: Mapping[str, Any]) -> Link:

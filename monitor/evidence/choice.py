@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -17,7 +16,7 @@ Classify = Callable[[SampleRecord], tuple[FailingClass, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ChosenClass:
-    """`count` samples fail so, `kept` of them with their bodies; `ids` are the smallest of those, smallest first."""
+    """`count` samples fail so, `kept` of them with their bodies; `ids` are the chosen ones, smallest first."""
 
     failing: FailingClass
     count: int
@@ -47,7 +46,8 @@ def request_bytes(exchange: Exchange) -> bytes:
 
 
 def choose(samples: Iterable[WholeSample], per_class: int, classify: Classify = failing_classes) -> Choice:
-    """The `per_class` smallest samples of each class, by the bytes of request and answers."""
+    """The `per_class` smallest samples of each class, by the bytes of request and answers: those of different items
+    before a second one of the same, which shows nothing new."""
     found: dict[FailingClass, _Candidates] = {}
     count = failed = gone = 0
     for sample in samples:
@@ -59,26 +59,28 @@ def choose(samples: Iterable[WholeSample], per_class: int, classify: Classify = 
         gone += sample.exchange is None
         size = None if sample.exchange is None else _size(sample.exchange)
         for failing in classes:
-            found.setdefault(failing, _Candidates()).add(size, sample.facts.id, per_class)
+            found.setdefault(failing, _Candidates()).add(sample.facts, size)
     order = sorted(found, key=lambda failing: (-found[failing].count, failing))
-    return Choice(count, failed, gone, tuple(found[failing].chosen(failing) for failing in order))
+    return Choice(count, failed, gone, tuple(found[failing].chosen(failing, per_class) for failing in order))
 
 
 @dataclass(slots=True)
 class _Candidates:
     count: int = 0
     kept: int = 0
-    smallest: list[tuple[int, int]] = field(default_factory=list)
+    by_item: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
-    def add(self, size: int | None, sample_id: int, most: int) -> None:
+    def add(self, sample: SampleRecord, size: int | None) -> None:
         self.count += 1
         if size is not None:
             self.kept += 1
-            insort(self.smallest, (size, sample_id))
-            del self.smallest[most:]
+            self.by_item.setdefault(sample.item_key, []).append((size, sample.id))
 
-    def chosen(self, failing: FailingClass) -> ChosenClass:
-        return ChosenClass(failing, self.count, self.kept, tuple(sample_id for _, sample_id in self.smallest))
+    def chosen(self, failing: FailingClass, most: int) -> ChosenClass:
+        ranked = [(again, *found) for repeats in self.by_item.values() for again, found in enumerate(sorted(repeats))]
+        return ChosenClass(
+            failing, self.count, self.kept, tuple(sample_id for _, _, sample_id in sorted(ranked)[:most])
+        )
 
 
 def _size(exchange: Exchange) -> int:

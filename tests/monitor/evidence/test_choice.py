@@ -88,6 +88,15 @@ def test_the_smallest_of_a_class_are_chosen_and_of_equal_ones_the_first(most: in
     assert choice.ids == tuple(sorted(ids))
 
 
+def test_different_items_come_before_repeats_of_one() -> None:
+    samples = [sample(number, size, "LP_NULL") for number, size in ((1, 1), (2, 2), (3, 3))]
+    samples += [replace(one, facts=replace(one.facts, item_key="b")) for one in [sample(4, 9, "LP_NULL")]]
+
+    (chosen,) = choose(samples, 3).classes
+
+    assert chosen.ids == (1, 4, 2)
+
+
 @given(st.lists(st.tuples(st.none() | st.integers(0, 9), st.sets(st.sampled_from(sorted(OF_QUIRKS)[:4]))), max_size=12))
 @settings(max_examples=50)
 def test_whatever_fails_every_class_is_counted_and_shown(made: list[tuple[int | None, set[str]]]) -> None:

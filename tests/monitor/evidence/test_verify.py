@@ -241,6 +241,7 @@ def test_more_files_or_bytes_than_any_bundle_has_are_refused(tmp_path: Path, mon
         b'{"schema": "monitor.evidence/1", "files": {"a": 1}, "root": ""}',
         b'{"schema": "monitor.evidence/1", "files": 7, "root": ""}',
         b'{"schema": "monitor.evidence/1", "files": [{"path": "a"}], "root": ""}',
+        Manifest.of([FileDigest("a", 0, ""), FileDigest("a", 1, "")]).to_json(),
     ],
 )
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: bytes) -> None:
