@@ -175,7 +175,7 @@ def _check(archive: zipfile.ZipFile) -> None:
 def _check_member(info: zipfile.ZipInfo) -> None:
     if len(info.filename) > _MOST_NAME_BYTES or not _PATH.fullmatch(info.filename):
         raise _refused("one of its files has a name that no bundle has")
-    if info.external_attr >> 16 != _MODE or info.flag_bits or info.extra or info.comment:
+    if info.external_attr != _MODE << 16 or info.flag_bits or info.extra or info.comment:
         raise _refused(f"{info.filename} is no plain file")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise _refused(f"{info.filename} is packed in a way that no bundle is")

@@ -11,11 +11,11 @@ from typing import Any
 
 from monitor.evidence.choice import Choice
 from monitor.evidence.classes import FailingClass
-from monitor.evidence.reproduction import Reproduction, path_of
+from monitor.evidence.reading import last_completion, path_of
+from monitor.evidence.reproduction import Reproduction
 from monitor.evidence.subject import Subject
 from monitor.store import Answer, Exchange
 from monitor.store.browse_records import SampleRecord
-from probes.reader import read
 from probes.replay import parsed
 
 _FACTS = (
@@ -34,6 +34,7 @@ _FACTS = (
     "provider_request_id",
     "response_sha256",
 )
+_OF_PRIVATE_ANSWERS = ("http_status", "bytes", "kept_bytes", "sent_at", "seconds", "error")
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:
@@ -106,27 +107,15 @@ def answer_file(place: int) -> str:
 
 
 def answer_document(exchange: Exchange) -> dict[str, Any] | None:
-    """The last answer, normalised; None where none came, or not all of it is kept."""
-    last = exchange.answers[-1] if exchange.answers else None
-    if last is None or last.http_status is None or not last.whole:
+    """The last answer, normalised; None where there is none that could be."""
+    completion = last_completion(exchange)
+    if completion is None:
         return None
-    endpoint = path_of(exchange.request)
-    completion = read(
-        exchange.request,
-        endpoint=endpoint,
-        http_status=last.http_status,
-        headers=last.headers,
-        body=last.body,
-        timings=exchange.timings,
-    )
     return {
         "disposition": completion.disposition.value,
         "quirks": [quirk.value for quirk in completion.quirks],
-        "parsed": parsed(completion, endpoint),
+        "parsed": parsed(completion, path_of(exchange.request)),
     }
-
-
-_OF_PRIVATE_ANSWERS = ("http_status", "bytes", "kept_bytes", "sent_at", "seconds", "error")
 
 
 def _answer(place: int, answer: Answer) -> dict[str, Any]:

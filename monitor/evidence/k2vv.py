@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from monitor.errors import UsageError
-from monitor.evidence.reproduction import path_of
+from monitor.evidence.reading import last_completion
 from monitor.evidence.subject import Subject, scrubber
 from monitor.store import Answer, Exchange
 from monitor.store.text import foreign_id
@@ -26,7 +26,6 @@ from monitor.store.whole_samples import WholeSamples
 from monitor.usage import claimed_count
 from probes.completion import Completion, ToolCall
 from probes.plan import Outcome
-from probes.reader import read
 from probes.wire.json_value import parse_strict_json
 
 RESULTS = "results.jsonl"
@@ -55,6 +54,26 @@ class Summary:
     @property
     def samples(self) -> int:
         return self.success + self.failure
+
+    def add(
+        self,
+        completion: Completion | None,
+        finish: str | None,
+        *,
+        valid: bool,
+        began: datetime | None,
+        ended: datetime | None,
+    ) -> None:
+        self.success += completion is not None
+        self.failure += completion is None
+        self.valid_calls += valid
+        if finish is not None:
+            self.finished[finish] += 1
+        if completion is not None and completion.usage is not None:
+            for name in _TOKENS:
+                self.usage[name] += claimed_count(getattr(completion.usage, name)) or 0
+        self.first_at = min(filter(None, (self.first_at, began)), default=None)
+        self.last_at = max(filter(None, (self.last_at, ended)), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         others = {reason: n for reason, n in sorted(self.finished.items()) if reason not in ("stop", _CALLS)}
@@ -105,11 +124,11 @@ def request_hash(request: Mapping[str, Any]) -> str:
 def _result(index: int, outcome: Outcome, exchange: Exchange, summary: Summary) -> dict[str, Any]:
     """One line, which is counted."""
     last = exchange.answers[-1] if exchange.answers else None
-    completion = None if last is None or outcome not in _ANSWERED else _completion(exchange, last)
+    completion = last_completion(exchange) if outcome in _ANSWERED else None
     finish = None if completion is None else foreign_id(completion.finish_reason_raw, 64)
     valid = completion.schema_valid is True if completion is not None and finish == _CALLS else None
     began, ended = _times(exchange)
-    _count(summary, completion, finish, valid, began, ended)
+    summary.add(completion, finish, valid=valid is True, began=began, ended=ended)
     return {
         "data_index": index,
         "request": exchange.request,
@@ -124,45 +143,12 @@ def _result(index: int, outcome: Outcome, exchange: Exchange, summary: Summary) 
     }
 
 
-def _completion(exchange: Exchange, last: Answer) -> Completion | None:
-    if last.http_status is None:
-        return None
-    return read(
-        exchange.request,
-        endpoint=path_of(exchange.request),
-        http_status=last.http_status,
-        headers=last.headers,
-        body=last.body,
-        timings=exchange.timings,
-    )
-
-
 def _times(exchange: Exchange) -> tuple[datetime | None, datetime | None]:
     """From the first try's start to the last one's end."""
     if not exchange.answers:
         return None, None
     last = exchange.answers[-1]
     return exchange.answers[0].sent_at, last.sent_at + timedelta(seconds=last.seconds)
-
-
-def _count(
-    summary: Summary,
-    completion: Completion | None,
-    finish: str | None,
-    valid: bool | None,
-    began: datetime | None,
-    ended: datetime | None,
-) -> None:
-    summary.success += completion is not None
-    summary.failure += completion is None
-    if finish is not None:
-        summary.finished[finish] += 1
-    summary.valid_calls += valid is True
-    if completion is not None and completion.usage is not None:
-        for name in _TOKENS:
-            summary.usage[name] += claimed_count(getattr(completion.usage, name)) or 0
-    summary.first_at = min(filter(None, (summary.first_at, began)), default=None)
-    summary.last_at = max(filter(None, (summary.last_at, ended)), default=None)
 
 
 def _response(last: Answer | None, completion: Completion | None) -> dict[str, Any]:

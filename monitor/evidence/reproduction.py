@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.config import EndpointConfig
+from monitor.evidence.reading import path_of
 from monitor.redaction import REDACTED
 from monitor.secrets import HeaderValue, SecretRef, is_secret_name
-from probes.completion import Endpoint
 from probes.target import Target
 
 BODY = "request.json"
@@ -25,11 +25,6 @@ class Reproduction:
     url: str
     headers: Mapping[str, str]
     script: str
-
-
-def path_of(request: Mapping[str, Any]) -> Endpoint:
-    """Where a stored request was sent to: its form tells."""
-    return "/v1/completions" if "prompt" in request and "messages" not in request else "/v1/chat/completions"
 
 
 def reproduction(base_url: str, config: EndpointConfig | None, request: Mapping[str, Any]) -> Reproduction:
@@ -72,7 +67,7 @@ def _script(url: str, headers: Mapping[str, HeaderValue], variables: Mapping[str
     for name, value in headers.items():
         if name in variables:
             scheme = f"{value.literal} " if value.reference is not None and value.literal else ""
-            words.append(f'-H "{name}: {scheme}${variables[name]}"')
+            words.append(f'-H {shlex.quote(f"{name}: {scheme}")}"${variables[name]}"')
         else:
             words.append(f"-H {shlex.quote(f'{name}: {value.literal}')}")
     words.append(f"--data-binary @{BODY}")

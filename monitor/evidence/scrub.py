@@ -26,8 +26,8 @@ def _any_spelling(secret: str) -> bytes:
 
 
 def _spellings(character: str) -> bytes:
-    written = {character, quote(character, safe=""), f"\\{character}" if character in '/"\\' else character}
-    escaped = f"\\u{ord(character):04x}"
-    return "(?:{}|(?i:{}|%{:02x}))".format(
-        "|".join(map(re.escape, sorted(written))), re.escape(escaped), ord(character)
-    ).encode()
+    """The longest ones first, or half of one would be left."""
+    escaped, quoted = re.escape(f"\\u{ord(character):04x}"), f"%{ord(character):02x}"
+    written = {character, quote(character, safe="")} | ({f"\\{character}"} if character in '/"\\' else set())
+    plain = map(re.escape, sorted(written, key=len, reverse=True))
+    return f"(?:(?i:{escaped}|{quoted})|{'|'.join(plain)})".encode()

@@ -26,6 +26,10 @@ def test_a_secret_goes_in_any_spelling(secret: str, data: st.DataObject) -> None
     assert Scrubber([secret])(f"<{text}>".encode()) == b"<[redacted]>"
 
 
+def test_a_secret_that_ends_in_half_an_escape_leaves_none_of_it() -> None:
+    assert json.loads(Scrubber(["key-12\\"])(json.dumps(["key-12\\"]).encode())) == ["[redacted]"]
+
+
 def test_of_two_secrets_that_begin_alike_no_tail_is_left() -> None:
     assert Scrubber(["key-123", "key-123-456"])(b"key-123-456 key-123") == b"[redacted] [redacted]"
 
