@@ -59,7 +59,7 @@ class Manifest:
         document = json.loads(text)
         if not isinstance(document, dict) or document.keys() != {"schema", "files", "root"}:
             raise ValueError("other keys than a manifest has")
-        if document["schema"] != SCHEMA or not isinstance(document["root"], str):
+        if document["schema"] != SCHEMA or not _is_plain(document["root"]):
             raise ValueError("another kind of manifest")
         if not isinstance(document["files"], list):
             raise ValueError("no list of files")
@@ -72,9 +72,13 @@ class Manifest:
 def _link(entry: Mapping[str, Any]) -> Link:
     if not isinstance(entry, dict) or entry.keys() != {"path", "size", "sha256", "chain"}:
         raise ValueError("an entry that is none")
-    if not all(isinstance(entry[name], str) for name in ("path", "sha256", "chain")) or type(entry["size"]) is not int:
+    if not all(map(_is_plain, (entry["path"], entry["sha256"], entry["chain"]))) or type(entry["size"]) is not int:
         raise ValueError("an entry of other types")
     return Link(**entry)
+
+
+def _is_plain(text: object) -> bool:
+    return isinstance(text, str) and text.isascii() and (text.isprintable() or not text)
 
 
 def _sha256(text: str) -> str:

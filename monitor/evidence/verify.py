@@ -32,7 +32,7 @@ def _of_chain(manifest: Manifest) -> tuple[str, str] | None:
     right = Manifest.of(link.digest for link in manifest.files)
     for written, made in zip(manifest.files, right.files, strict=True):
         if written != made:
-            return MANIFEST, f"the chain breaks at {_plain(written.path)}"
+            return MANIFEST, f"the chain breaks at {written.path}"
     return None if manifest.root == right.root else (MANIFEST, "the root is not the chain's end")
 
 
@@ -41,7 +41,7 @@ def _of_files(bundle: Bundle, manifest: Manifest) -> tuple[str, str] | None:
     there = set(bundle.paths) - {MANIFEST}
     for path in sorted(links.keys() | there):
         if path not in there:
-            return _plain(path), "is missing"
+            return path, "is missing"
         if path not in links:
             return path, "is extra"
         if bundle.digest(path) != links[path].digest:
@@ -51,8 +51,3 @@ def _of_files(bundle: Bundle, manifest: Manifest) -> tuple[str, str] | None:
 
 def _of_root(manifest: Manifest, expected: str | None) -> tuple[str, str] | None:
     return None if expected in (None, manifest.root) else (MANIFEST, "has another root than the one given")
-
-
-def _plain(path: str) -> str:
-    """A name that only the manifest gives may be anything."""
-    return path if len(path) <= 255 and path.isascii() and path.isprintable() else "a file of an impossible name"

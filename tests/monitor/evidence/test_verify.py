@@ -242,6 +242,8 @@ def test_more_files_or_bytes_than_any_bundle_has_are_refused(tmp_path: Path, mon
         b'{"schema": "monitor.evidence/1", "files": 7, "root": ""}',
         b'{"schema": "monitor.evidence/1", "files": [{"path": "a"}], "root": ""}',
         Manifest.of([FileDigest("a", 0, ""), FileDigest("a", 1, "")]).to_json(),
+        Manifest.of([FileDigest("a", 0, "")]).to_json().replace(b'"a"', b'"\\ud800"'),
+        Manifest.of([FileDigest("a", 0, "")]).to_json().replace(b'"a"', b'"a\\n0\\n"'),
     ],
 )
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: bytes) -> None:
