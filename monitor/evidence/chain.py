@@ -78,7 +78,7 @@ def _link(entry: Mapping[str, Any]) -> Link:
 
 
 def _is_plain(text: object) -> bool:
-    return isinstance(text, str) and text.isascii() and (text.isprintable() or not text)
+    return isinstance(text, str) and text.isascii() and text.isprintable()
 
 
 def _sha256(text: str) -> str:
