@@ -184,8 +184,7 @@ def _assembled(completion: Completion) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments = call.arguments_raw if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
 def _json(document: Mapping[str, Any], indent: int | None = None) -> bytes:
