@@ -222,7 +222,7 @@ async def repeating(received: Received, connection: Connection) -> None:
 @pytest.mark.parametrize("probe", [ProbeKind.TOOL_CALLS, ProbeKind.EVALS])
 def test_no_key_and_no_private_item_gets_out(monitor: Monitor, recorded: Recorded, probe: ProbeKind) -> None:
     items = [asking(f"{mood}.{number}", ITEM) for number, mood in enumerate(MOODS)]
-    run = recorded.run(repeating, items, probe=probe, timeout_s=0.3, max_concurrency=1)
+    run = recorded.run(repeating, items, probe=probe, timeout_s=0.8, max_concurrency=1)
     with recorded.store() as store:
         assert len(store.exchanges(run)) == len(MOODS)
 
