@@ -23,6 +23,8 @@ from probes.wire.json_value import equal_json, nesting_of, parse_strict_json, st
 from probes.wire.stringified import Came, non_string_values
 from probes.wire.surrogates import has_lone_surrogate, paired_json
 
+_REPLACEMENT = "\ufffd"
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
@@ -58,6 +60,9 @@ class ArgumentJudge:
 
     def _object(self, slot: CallSlot, call_id: str, value: dict[str, Any], quirks: set[Quirk]) -> JudgedCall:
         strings = list(strings_in(value))
+        # Written as an escape within the text; one that stands there as it is was seen when its bytes came.
+        if _REPLACEMENT not in slot.arguments and any(_REPLACEMENT in text for text in strings):
+            quirks.add(Quirk.REPLACEMENT_CHAR)
         if any(map(has_control_character, strings)):
             quirks.add(Quirk.TC_ARGS_CONTROL_CHAR)
         if any(map(has_lone_surrogate, strings)):

@@ -262,6 +262,19 @@ def test_bytes_that_are_no_utf8_are_not_the_servers_replacement() -> None:
     assert completion.quirks == ()
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [(r"caf\ufffd", True), (r"caf\uFFFD", True), ("caf\ufffd", True), (r"caf\\ufffd", False), (r"caf\u00e9", False)],
+)
+def test_a_replacement_is_seen_in_arguments_however_it_is_written(written: str, seen: bool) -> None:
+    request = {"model": "m", "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": f'{{"place": "{written}"}}'}}
+    choice = {"message": {"role": "assistant", "content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
+    content = json.dumps({"id": "c", "choices": [choice]}).encode()
+    completion = read(request, endpoint=CHAT, http_status=200, headers=JSON, body=content)
+    assert completion.quirks == ((Quirk.REPLACEMENT_CHAR,) if seen else ())
+
+
 def test_arguments_nested_too_deeply_are_not_looked_at() -> None:
     request = {"model": "m", "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}
     arguments = '{"a":' * 70 + "1" + "}" * 70
