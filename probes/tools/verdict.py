@@ -56,6 +56,18 @@ _BROKEN_BY_THE_STACK = frozenset(
 )
 _IN_CALLS = frozenset({Fault.CALL_BROKEN, Fault.VALUES})
 _OF_CALLS_RUN_TOGETHER = frozenset({Fault.CALL_BROKEN, Fault.CALL_MISSING})
+# Where a stack breaks what is in the text, these show.
+_TEXT_BROKEN_BY_THE_STACK = frozenset(
+    {
+        Quirk.SSE_FRAME_CORRUPT,
+        Quirk.SPECIAL_TOKEN_LEAK,
+        Quirk.REASONING_ONLY,
+        Quirk.LONE_SURROGATE,
+        Quirk.REPLACEMENT_CHAR,
+    }
+)
+# A parser that lets control tokens through takes the wrong words for names, and calls for text.
+_OF_LEAKED_TOKENS = frozenset({Fault.CALL_MISSING, Fault.CALL_EXTRA})
 
 
 def call_faults(oracle: Oracle, calls: JudgedCalls, *, repaired: bool) -> frozenset[Fault]:
@@ -79,7 +91,9 @@ def other_faults(case: Case, answer: Completion, calls: JudgedCalls) -> Iterator
     oracle = case.oracle
     if not oracle.answered:
         yield Fault.NOT_REFUSED
-    if oracle.finish and answer.finish_reason not in oracle.finish:
+    # A call that the provider turned down ended in an error, and for no reason of its own.
+    rejected = Quirk.TC_PROVIDER_REJECTED in answer.quirks
+    if oracle.finish and not rejected and answer.finish_reason not in oracle.finish:
         yield Fault.FINISH
     if not calls.scored:
         yield from _lost_calls(case, answer)
@@ -138,6 +152,10 @@ def layer_of_answer(case: Case, scored: Scored) -> Layer | None:
         stacks |= _IN_CALLS
     if any(Info.RUN_TOGETHER in call.infos for call in scored.calls):
         stacks |= _OF_CALLS_RUN_TOGETHER
+    if defects & _TEXT_BROKEN_BY_THE_STACK:
+        stacks |= {Fault.CONTENT}
+    if Quirk.SPECIAL_TOKEN_LEAK in defects:
+        stacks |= _OF_LEAKED_TOKENS
     return Layer.STACK if scored.right_repaired or faults <= stacks else Layer.MODEL
 
 
