@@ -23,3 +23,17 @@ class PatientClock:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         await asyncio.sleep(0)
+
+
+class TickingClock(PatientClock):
+    """A patient clock on which every look takes the same time, so that what comes in pieces comes at an even pace,
+    however a machine delivers it."""
+
+    def __init__(self, step: float = 0.01) -> None:
+        super().__init__()
+        self._step = step
+        self._looks = 0
+
+    def monotonic(self) -> float:
+        self._looks += 1
+        return self._looks * self._step + sum(self.slept)
