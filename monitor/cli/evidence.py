@@ -12,6 +12,7 @@ import typer
 from monitor.cli.output import print_json, print_message
 from monitor.cli.recorded import opened_store
 from monitor.errors import UsageError
+from monitor.evidence.classes import failing_classes, of_cases
 from monitor.evidence.export import Exported, Wanted
 from monitor.evidence.export import export as export_bundle
 from monitor.evidence.k2vv import Summary, write_k2vv
@@ -19,6 +20,7 @@ from monitor.evidence.subject import subject_of
 from monitor.evidence.verify import verify as verify_bundle
 from monitor.store import Store
 from monitor.store.whole_samples import WholeSamples
+from probes.plan import ProbeKind
 
 app = typer.Typer(no_args_is_help=True, help="Pack what a run can prove, check a bundle, write K2VV's result files.")
 
@@ -46,7 +48,9 @@ def export(
     with _store() as store:
         subject = subject_of(store, run)
         target = out or Path(f"{run}.evidence.zip")
-        exported = export_bundle(subject, WholeSamples(store.sessions), target, wanted)
+        tools = subject.run.probe is ProbeKind.TOOL_CALLS
+        classify = of_cases(store.scored(run)) if tools else failing_classes
+        exported = export_bundle(subject, WholeSamples(store.sessions), target, wanted, classify)
     if as_json:
         print_json(_export_document(target, exported))
     else:

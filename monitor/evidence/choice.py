@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from monitor.evidence.classes import FailingClass, failing_classes
+from monitor.evidence.classes import Classify, FailingClass, failing_classes
 from monitor.store import Exchange
 from monitor.store.browse_records import SampleRecord
 from monitor.store.whole_samples import WholeSample
-
-Classify = Callable[[SampleRecord], tuple[FailingClass, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from monitor.check.reference import OpenReference, open_reference
 from monitor.errors import UsageError
 from monitor.evidence.archive import written
 from monitor.evidence.choice import Choice, choose, request_bytes
-from monitor.evidence.classes import failing_classes
+from monitor.evidence.classes import Classify, failing_classes
 from monitor.evidence.documents import (
     answer_document,
     answer_file,
@@ -49,13 +49,15 @@ class Exported:
     left_out: tuple[str, ...]
 
 
-def export(subject: Subject, samples: WholeSamples, target: Path, wanted: Wanted) -> Exported:
+def export(
+    subject: Subject, samples: WholeSamples, target: Path, wanted: Wanted, classify: Classify = failing_classes
+) -> Exported:
     """Write the bundle of a run to `target`. The same run makes the same bytes. Raises UsageError where there is
     something at `target`, or nothing can be."""
     scrub = scrubber(subject)
     with written(target) as writer, ExitStack() as stack:
-        choice = choose(samples.of_run(subject.run.id), wanted.per_class)
-        packing = _Packing(subject, wanted, choice, lambda path, content: writer.add(path, scrub(content)))
+        choice = choose(samples.of_run(subject.run.id), wanted.per_class, classify)
+        packing = _Packing(subject, wanted, choice, classify, lambda path, content: writer.add(path, scrub(content)))
         reference, reason = _reference(subject, wanted) if packing.holds_requests else (None, "")
         if reference is not None:
             stack.enter_context(reference)
@@ -68,10 +70,11 @@ def export(subject: Subject, samples: WholeSamples, target: Path, wanted: Wanted
 class _Packing:
     """Adds the files of one bundle, sample by sample, and remembers what is not there."""
 
-    def __init__(self, subject: Subject, wanted: Wanted, choice: Choice, add: Add) -> None:
+    def __init__(self, subject: Subject, wanted: Wanted, choice: Choice, classify: Classify, add: Add) -> None:
         self._subject = subject
         self._wanted = wanted
         self._choice = choice
+        self._classify = classify
         self._add = add
         self._places = {sample_id: f"samples/{place:03}" for place, sample_id in enumerate(choice.ids, start=1)}
         self._cut = 0
@@ -90,7 +93,7 @@ class _Packing:
             raise UsageError("Requests and answers of the run were deleted meanwhile.", remedy="Run the command again.")
         folder = self._places[sample.facts.id]
         asked = reproduction(self._subject.endpoint.base_url, self._subject.config, exchange.request)
-        document = sample_document(sample.facts, failing_classes(sample.facts), exchange, asked, private=self.private)
+        document = sample_document(sample.facts, self._classify(sample.facts), exchange, asked, private=self.private)
         self._add(f"{folder}/sample.json", to_json(document))
         if self.private:
             return

@@ -16,6 +16,27 @@ OF_OUTCOMES: Mapping[Outcome, str] = {
     Outcome.RATE_LIMITED: "turned away with status 429 at every try",
 }
 
+OF_FAULTS: Mapping[str, str] = {
+    "not_called": "a call was due, and none came",
+    "called": "a call where none was due",
+    "call_as_text": "the call that was due stands in the text, where no client finds it",
+    "call_in_reasoning": "the call that was due stands in the reasoning, where no client finds it",
+    "call_broken": "a call that fails before its values are looked at",
+    "call_missing": "fewer calls than were due",
+    "call_extra": "more calls than were due",
+    "values": "the right tool with other values than were asked for",
+    "finish": "a finish_reason that does not fit the answer",
+    "call_completed": "arguments that the token limit cut came whole, as no model wrote them",
+    "content": "another text than was asked for",
+    "content_not_json": "the answer was to be JSON, and is not",
+    "content_schema": "the answer is JSON, and its schema refuses it",
+    "reasoning_missing": "reasoning was asked for, and there is none",
+    "reasoning_present": "reasoning was switched off, and is there",
+    "reasoning_leaked": "reasoning stands in the text of the answer",
+    "not_refused": "a request that makes no sense was answered",
+    "refusal_unnamed": "refused, without a word of what is refused",
+}
+
 OF_QUIRKS: Mapping[Quirk, str] = {
     Quirk.SSE_FRAME_CORRUPT: "two events run into one line, with bytes lost between them",
     Quirk.STREAM_TRUNCATED: "the stream ends before any finish_reason",

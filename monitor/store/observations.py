@@ -52,6 +52,11 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
     return found
 
 
+def scored_by_item(session: Session, run_id: str) -> dict[tuple[str, int], Scored]:
+    """The endpoint's scored answers of one run, by the item and repeat that they answer."""
+    return {(_key(one), one.rep): one for one in scored_of(session, [run_id])}
+
+
 def _key(answer: Scored) -> str:
     return f"{answer.case_key}-{'stream' if answer.stream else 'plain'}"
 

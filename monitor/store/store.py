@@ -19,7 +19,7 @@ from monitor.store.bodies import Exchange
 from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
-from monitor.store.observations import observation_rows, observations_of, scored_of, scored_rows
+from monitor.store.observations import observation_rows, observations_of, scored_by_item, scored_of, scored_rows
 from monitor.store.pages import pages
 from monitor.store.process import is_gone, this_process
 from monitor.store.records import (
@@ -222,6 +222,11 @@ class Store:
         """The observations of a baseline's runs, in the order in which the runs came in."""
         with self._sessions.read() as session:
             return observations_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def scored(self, run_id: str) -> dict[tuple[str, int], Scored]:
+        """The scored answers of a run of the tool-call probe, by item and repeat."""
+        with self._sessions.read() as session:
+            return scored_by_item(session, run_id)
 
     def baseline_scored(self, baseline_id: str) -> list[Scored]:
         """The scored tool-call answers of a baseline's runs."""
