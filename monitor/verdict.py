@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from monitor.drift.rule import Verdict
+from probes.parameters.judgement import Effect
 
 ENROLLED = "enrolled"
 
@@ -92,6 +93,59 @@ class RateValue(_Document):
     reference: float | None = None
 
 
+class ParameterValue(_Document):
+    """What a request's parameter was found to do. `error` bounds how probable that is where it is not so."""
+
+    name: str
+    effect: Effect
+    before: Effect | None = None
+    reason: str = ""
+    counts: dict[str, int] = {}
+    error: float | None = None
+
+
+class VariantShare(_Document):
+    """A serving stack behind the endpoint, by a digest of its habits, and its share of the answers."""
+
+    variant: str
+    share: float
+    interval: tuple[float, float] | None = None
+    n: int
+
+
+class StackHint(_Document):
+    """A serving stack that the answers remind of: a hint, and never more."""
+
+    stack: str
+    reasons: tuple[str, ...]
+
+
+class FeatureMoveValue(_Document):
+    feature: str
+    before: str
+    now: str
+    p: float
+
+
+class BillValue(_Document):
+    """What the counted requests cost by the price table, and what of it was for tokens beyond what can have been."""
+
+    requests: int
+    microusd: int
+    overcharged_microusd: int
+    prompts_known: int
+    completions_known: int
+
+
+class ProtocolStatement(_Document):
+    variants: tuple[VariantShare, ...] = ()
+    hints: tuple[StackHint, ...] = ()
+    moved: tuple[FeatureMoveValue, ...] = ()
+    caching: Literal["cached", "fresh", "unclear"]
+    replays: int
+    bill: BillValue | None = None
+
+
 class FidelityStatement(_Document):
     """How far the endpoint is from its reference: a standing finding, said once, shown always."""
 
@@ -136,6 +190,8 @@ class VerdictDocument(_Document):
     checks: tuple[Check, ...] = ()
     latency: tuple[LatencyValue, ...] = ()
     rates: tuple[RateValue, ...] = ()
+    parameters: tuple[ParameterValue, ...] = ()
+    protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement
     cost: Cost
     quirks: tuple[QuirkCount, ...] = ()

@@ -31,11 +31,22 @@ from monitor.drift.rule import Verdict, roll_up
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.usage import Tokens
-from monitor.verdict import ENROLLED, Check, Cost, FidelityStatement, RateValue, VerdictDocument
+from monitor.verdict import (
+    ENROLLED,
+    Check,
+    Cost,
+    FidelityStatement,
+    ParameterValue,
+    ProtocolStatement,
+    RateValue,
+    VerdictDocument,
+)
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
+    from monitor.drift.protocol import ProtocolAssessment
     from monitor.drift.tool_assess import ToolAssessment
 
 
@@ -52,6 +63,8 @@ class AskedCheck:
     def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
         checks: list[Check] = []
         rates: tuple[RateValue, ...] = ()
+        parameters: tuple[ParameterValue, ...] = ()
+        protocol: ProtocolStatement | None = None
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
         for plan in planned.plans:
             samples = self._samples(plan)
@@ -64,6 +77,9 @@ class AskedCheck:
                 checks.append(self._finish_latency(samples))
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
                 found, rates = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
+                checks += found
+            elif plan.probe is ProbeKind.PROTOCOL:
+                found, parameters, protocol = self._finish_protocol(self._judge.protocol_answers(samples), samples)
                 checks += found
             else:
                 judged = self._finish_judged(plan.probe, samples)
@@ -84,6 +100,8 @@ class AskedCheck:
             checks=tuple(checks),
             latency=latency_values(self._asked.samples.get(ProbeKind.LATENCY, [])),
             rates=rates,
+            parameters=parameters,
+            protocol=protocol,
             fidelity=fidelity,
             cost=self._cost(everything),
             quirks=quirk_counts(everything),
@@ -152,6 +170,30 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return [check_of(name, finding, tokens) for name, finding in findings.items()], rate_values(answers)
 
+    def _finish_protocol(
+        self, answers: ProtocolAnswers, samples: Sequence[Sample]
+    ) -> tuple[list[Check], tuple[ParameterValue, ...], ProtocolStatement]:
+        from monitor.check.protocol import findings_of, parameter_values, protocol_points, protocol_statement
+        from monitor.drift.protocol import assess_protocol
+
+        past, accepted = self._ledger.past_protocol()
+        found = assess_protocol(answers.facts, accepted, no_past=self._no_baseline_reason())
+        tokens, findings = Tokens.of(samples).total, findings_of(answers, found)
+        role = self._ledger.finish(
+            ProbeKind.PROTOCOL,
+            replace(
+                self._result(samples),
+                protocol=answers.facts,
+                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                metric_points=protocol_points(answers),
+                baseline=_protocol_baseline_change(past, answers, found) if self._may_be_baseline else None,
+            ),
+        )
+        self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
+        checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
+        statement = protocol_statement(answers, found, self._endpoint.prices)
+        return checks, parameter_values(answers, found.before), statement
+
     def _finish_latency(self, samples: Sequence[Sample]) -> Check:
         values = latency_values(samples)
         check = latency_check(samples, values, Tokens.of(samples).total)
@@ -212,6 +254,16 @@ def _tool_baseline_change(past: Past, answers: ToolAnswers, found: ToolAssessmen
     if past.baseline is None:
         return Enrol()
     moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.drift.values())
+    return Join(past.baseline.id) if past.open_for_more and not moved else None
+
+
+def _protocol_baseline_change(past: Past, answers: ProtocolAnswers, found: ProtocolAssessment) -> Enrol | Join | None:
+    """As for tool calls: a run of which little can be told joins too, since rare kinds of answers need many runs."""
+    if not answers.facts.variants:
+        return None
+    if past.baseline is None:
+        return Enrol()
+    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.findings)
     return Join(past.baseline.id) if past.open_for_more and not moved else None
 
 

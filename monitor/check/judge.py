@@ -21,6 +21,7 @@ from probes.plan import ProbeKind, Sample
 from reference_engine import ServableBackend
 
 if TYPE_CHECKING:
+    from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
     from probes.tools.plan import ToolPlan
 
@@ -83,6 +84,11 @@ class Judge:
         told = partial(self._progress.step, "reference: tool calls")
         asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
         return ToolAnswers(now, score_all(plan, asked))
+
+    def protocol_answers(self, samples: Sequence[Sample]) -> ProtocolAnswers:
+        from monitor.check.protocol import protocol_answers
+
+        return protocol_answers(samples, self._reference.tokenizer)
 
     def _expect(
         self,

@@ -44,6 +44,7 @@ from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.drift.protocol import ProtocolFacts
     from probes.tools.scored import Scored
 
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
@@ -190,6 +191,13 @@ class Ledger:
             return Past(), ()
         baseline = self._store.active_baseline(self._record.id, ProbeKind.TOOL_CALLS)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_scored(baseline.id))
+
+    def past_protocol(self) -> tuple[Past, Sequence[ProtocolFacts]]:
+        """The protocol probe's baseline, and what was seen in its runs."""
+        if self._store is None or self._record is None:
+            return Past(), ()
+        baseline = self._store.active_baseline(self._record.id, ProbeKind.PROTOCOL)
+        return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_protocol(baseline.id))
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None

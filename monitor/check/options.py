@@ -16,15 +16,15 @@ LEAST_N = 4
 MOST_N = 10_000
 _BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
-OFFERED = (*PROBES, ProbeKind.TOOL_CALLS)
+OFFERED = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
-    whose turn it is. timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh
-    prompts. keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration
-    is stored that says so. Raises UsageError for what cannot be meant."""
+    whose turn it is, and all experiments on parameters. timeout: seconds for all sending. confirms: whether it repeats
+    a check that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier checks are
+    kept, where no service's configuration is stored that says so. Raises UsageError for what cannot be meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
+from probes.capabilities import TOKEN_LIMITS, Capabilities
 from probes.plan import Item, Plan, ProbeKind
 from reference_engine import EngineRequestError, TokenizerBackend
 
@@ -35,11 +36,13 @@ _LEAST_PART = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for."""
+    """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; and
+    what is known of the endpoint, which is asked in the form that it takes."""
 
     seed: bytes
     nonce: bytes
     at: datetime
+    capabilities: Capabilities = field(default_factory=Capabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,14 @@ class Extent:
         )
 
 
-def make_plans(options: CheckOptions, drawn: Drawn, *, has_reference: bool, extent: Extent) -> Planned:
+def make_plans(
+    options: CheckOptions,
+    drawn: Drawn,
+    *,
+    has_reference: bool,
+    extent: Extent,
+    tokenizer: TokenizerBackend | None = None,
+) -> Planned:
     """Of one seed, nonce and time always the same ones. Accounting reads the usage of the logprobs requests where there
     are any, and sends its own only without them."""
     plans: list[Plan] = []
@@ -92,13 +102,32 @@ def make_plans(options: CheckOptions, drawn: Drawn, *, has_reference: bool, exte
         plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
         plans.append(latency.plan(seed, nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS))
-    if ProbeKind.TOOL_CALLS not in options.probes:
-        return Planned(tuple(plans))
-    # Here: a process that asks no tool calls has no use for what makes and judges them.
+    tools = _tools(options, drawn, extent) if ProbeKind.TOOL_CALLS in options.probes else None
+    if tools is not None:
+        plans.append(tools.plan)
+    if ProbeKind.PROTOCOL in options.probes:
+        plans.append(_protocol(options, drawn, extent, tokenizer))
+    return Planned(tuple(plans), tools)
+
+
+def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
+    # Here and below: a process that does not ask them has no use for what makes and judges them.
     from monitor.check.tool_calls import tool_plan
 
-    tools = tool_plan(seed, nonce, drawn.at, whole=options.whole_suite, part=extent.part)
-    return Planned((*plans, tools.plan), tools)
+    return tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=options.whole_suite, part=extent.part)
+
+
+def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: TokenizerBackend | None) -> Plan:
+    from monitor.check.protocol import protocol_plan
+
+    return protocol_plan(
+        drawn.seed,
+        drawn.nonce,
+        whole=options.whole_suite,
+        part=extent.part,
+        tokenizer=tokenizer,
+        capabilities=drawn.capabilities,
+    )
 
 
 def affordable_plans(
@@ -118,7 +147,7 @@ def affordable_plans(
         )
     extent = Extent(options.n)
     while True:
-        planned = make_plans(options, drawn, has_reference=has_reference, extent=extent)
+        planned = make_plans(options, drawn, has_reference=has_reference, extent=extent, tokenizer=tokenizer)
         estimate = estimate_plans(planned.plans, tokenizer, prices)
         use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
         if use is None or use.share >= 1.0:
@@ -143,14 +172,18 @@ def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, pr
 
 def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
     """Prompt tokens: exact with a tokenizer, otherwise guessed from the characters."""
-    if tokenizer is not None:
+    if tokenizer is not None and "messages" in item.request:
         with contextlib.suppress(EngineRequestError):  # a template need not know every form of history
             return accounting.expected_prompt_tokens(tokenizer, item.request)
-    said = json.dumps([item.request.get("messages", []), item.request.get("tools", [])])
+    said = json.dumps([item.request.get(part, []) for part in ("messages", "prompt", "tools")])
     return len(said) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
 
 
 def _answer_size(item: Item) -> int:
     """What it may have, but of a long limit what answers of that kind take: a limit is there for answers that run away,
     and is no budget."""
-    return min(int(item.request.get("max_tokens", 1)), _LONG_ANSWER)
+    limits = [item.request[name] for name in TOKEN_LIMITS if name in item.request]
+    # An experiment may ask for a limit that means nothing, or for several answers.
+    most = [limit if isinstance(limit, int) and limit > 0 else _LONG_ANSWER for limit in limits] or [1]
+    n = item.request.get("n")
+    return min(*most, _LONG_ANSWER) * (n if isinstance(n, int) and n > 0 else 1)

@@ -23,6 +23,7 @@ from monitor.errors import LeaseLostError, StorageError
 from monitor.fault_points import FaultPoint, fault_point
 from monitor.store import RunStatus
 from monitor.verdict import VerdictDocument
+from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind
 from reference_engine.errors import CodedError
 
@@ -49,7 +50,7 @@ def check_against(
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
     planned, estimate = affordable_plans(
         options,
-        Drawn(seed, secrets.token_bytes(NONCE_BYTES), clock.now()),
+        Drawn(seed, secrets.token_bytes(NONCE_BYTES), clock.now(), _known(endpoint, options, data)),
         tokenizer=reference.tokenizer,
         has_reference=reference.engine is not None,
         prices=endpoint.prices,
@@ -120,12 +121,22 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         return Done(AskedCheck(endpoint, ledger, asked, judge).finish(work.planned, started), asked.stop)
 
 
+def _known(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Capabilities:
+    """What earlier runs learned of the endpoint: trials of parameters go out as they are planned, and learn nothing."""
+    if ProbeKind.PROTOCOL not in options.probes or not _has_database(data):
+        return Capabilities()
+    with Ledger.reading(data, endpoint) as ledger:
+        return ledger.capabilities
+
+
 def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:
     if options.save:
         return Ledger.saving(data, endpoint, options.keep_bodies)
-    if data.database_url is not None or data.has(data.database_path):
-        return Ledger.reading(data, endpoint)
-    return Ledger.empty()
+    return Ledger.reading(data, endpoint) if _has_database(data) else Ledger.empty()
+
+
+def _has_database(data: DataDir) -> bool:
+    return data.database_url is not None or data.has(data.database_path)
 
 
 @contextlib.contextmanager

@@ -34,6 +34,7 @@ class Probe(StrEnum):
     ACCOUNTING = ProbeKind.ACCOUNTING.value
     LATENCY = ProbeKind.LATENCY.value
     TOOL_CALLS = ProbeKind.TOOL_CALLS.value
+    PROTOCOL = ProbeKind.PROTOCOL.value
 
 
 class Suite(StrEnum):
@@ -50,7 +51,7 @@ def probe(
         list[Probe] | None, typer.Option("--probe", help="Only this probe; may be given several times.")
     ] = None,
     suite: Annotated[
-        Suite | None, typer.Option(help="All probes; of tool calls the eighth whose turn it is, or all cases.")
+        Suite | None, typer.Option(help="All probes, of tool calls the eighth whose turn it is; or all that they have.")
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")] = None,

@@ -12,6 +12,7 @@ from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     MEASURED,
+    PARAMETERS,
     cause_text,
     check_cells,
     conclusion,
@@ -19,12 +20,14 @@ from monitor.render.wording import (
     fidelity_cells,
     fidelity_text,
     latency_text,
+    parameter_rows,
+    protocol_lines,
     rate_rows,
     telling_rows,
     verdict_word,
     with_unit,
 )
-from monitor.verdict import Check, RateValue, VerdictDocument
+from monitor.verdict import Check, ParameterValue, RateValue, VerdictDocument
 
 _STYLES = {
     Verdict.OK: "green",
@@ -44,6 +47,10 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
     console.print(_checks(document))
     if document.rates:
         console.print(_rates(document.rates))
+    if document.parameters:
+        console.print(_parameters(document.parameters))
+    for line in protocol_lines(document.protocol) if document.protocol is not None else ():
+        console.print(_plain(line))
     for check in document.checks:
         _print_telling(console, check)
     if document.quirks:
@@ -71,6 +78,15 @@ def _rates(rates: Sequence[RateValue]) -> Table:
         table.add_column(name, overflow="fold")
     for cells in rate_rows(rates):
         table.add_row(*map(escape, cells))
+    return table
+
+
+def _parameters(parameters: Sequence[ParameterValue]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for name in PARAMETERS:
+        table.add_column(name, overflow="fold")
+    for cells in parameter_rows(parameters):
+        table.add_row(*map(_plain, cells))
     return table
 
 

@@ -12,6 +12,8 @@ from monitor.verdict import (
     Cost,
     FidelityStatement,
     LatencyValue,
+    ParameterValue,
+    ProtocolStatement,
     RateValue,
     Shown,
     Telling,
@@ -20,7 +22,7 @@ from monitor.verdict import (
 
 _SHOWN_TOKENS = 4
 _NAMED_WEIGHT = 0.05
-_UNIT_DIGITS = {"nat": 3, "token": 0, "s": 3}
+_UNIT_DIGITS = {"nat": 3, "token": 0, "s": 3, "changes": 0}
 
 
 def verdict_word(verdict: Verdict) -> str:
@@ -113,6 +115,35 @@ def _rate_row(rate: RateValue) -> tuple[str, ...]:
     counted = f"{rate.numerator:g}/{rate.denominator}" if rate.denominator else "–"
     now = with_interval(number(rate.value, "rate"), rate.interval, "rate")
     return rate.name, now, counted, number(rate.reference, "rate"), left_out
+
+
+PARAMETERS = ("parameter", "now", "before", "why")
+
+
+def parameter_rows(parameters: Sequence[ParameterValue]) -> list[tuple[str, ...]]:
+    """As in PARAMETERS; `before` is left out where it is the same."""
+    return [
+        (
+            one.name,
+            one.effect.value,
+            one.before.value if one.before is not None and one.before is not one.effect else "",
+            one.reason,
+        )
+        for one in parameters
+    ]
+
+
+def protocol_lines(protocol: ProtocolStatement) -> list[str]:
+    """What is known of the serving stack, a line each."""
+    lines = [f"replays   {protocol.caching}, of {protocol.replays} pairs"]
+    if len(protocol.variants) > 1:
+        shares = ", ".join(f"{one.variant[:8]} {one.share:.0%}" for one in protocol.variants)
+        lines.append(f"variants  {len(protocol.variants)}: {shares}")
+    lines += [f"stack     reminds of {hint.stack}: {', '.join(hint.reasons)}" for hint in protocol.hints]
+    if protocol.bill is not None:
+        bill = protocol.bill
+        lines.append(f"bill      ${bill.microusd / 1e6:.6f}, ${bill.overcharged_microusd / 1e6:.6f} of it too much")
+    return lines
 
 
 def p_text(p: float | None) -> str:

@@ -16,9 +16,11 @@ from monitor.store.tables import Reference, Run
 
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
+    from monitor.drift.protocol import ProtocolFacts
     from probes.tools.scored import Scored
 
 _REFERENCE = "reference-"
+_PROTOCOL = "protocol"
 
 
 def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
@@ -55,6 +57,25 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
 def scored_by_item(session: Session, run_id: str) -> dict[tuple[str, int], Scored]:
     """The endpoint's scored answers of one run, by the item and repeat that they answer."""
     return {(_key(one), one.rep): one for one in scored_of(session, [run_id])}
+
+
+def protocol_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
+    if result.protocol is None:
+        return []
+    from monitor.store.protocol_facts import encode_facts
+
+    return [ObservationRow(run_id=run_id, item_key=_PROTOCOL, rep=0, blob=encode_facts(result.protocol))]
+
+
+def protocol_of(session: Session, run_ids: Sequence[str]) -> list[ProtocolFacts]:
+    from monitor.store.protocol_facts import decode_facts
+
+    found: list[ProtocolFacts] = []
+    for some in pages(run_ids):
+        own = ObservationRow.item_key == _PROTOCOL
+        rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
+        found += map(decode_facts, session.scalars(rows))
+    return found
 
 
 def _key(answer: Scored) -> str:

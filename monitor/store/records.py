@@ -16,6 +16,7 @@ from probes.plan import Outcome, ProbeKind
 
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
+    from monitor.drift.protocol import ProtocolFacts
     from probes.tools.scored import Scored
 
 
@@ -141,7 +142,7 @@ class Join:
 class RunResult:
     """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
     price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
-    cases, `reference_scored` those that the reference gave."""
+    cases, `reference_scored` those that the reference gave; `protocol` is what the protocol probe saw."""
 
     status: RunStatus
     error_code: str | None = None
@@ -152,6 +153,7 @@ class RunResult:
     observations: Sequence[Observation] = ()
     scored: Sequence[Scored] = ()
     reference_scored: Sequence[Scored] = ()
+    protocol: ProtocolFacts | None = None
     evidence: Sequence[EvidenceRecord] = ()
     metric_points: Sequence[MetricPoint] = ()
     baseline: Enrol | Join | None = None

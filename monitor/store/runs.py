@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
@@ -136,13 +137,17 @@ def _log_new_fingerprint(session: Session, run: Run, fingerprint: str | None, at
 
 
 def _count_outcomes(session: Session, run: Run) -> None:
+    # Only what was sent to be answered or refused is refused without an error: that is its answer.
+    answer = and_(Sample.outcome == Outcome.REFUSED, Sample.error_code.is_(None))
     counted = session.execute(
-        select(Sample.outcome, func.count()).where(Sample.run_id == run.id).group_by(Sample.outcome)
+        select(Sample.outcome, answer, func.count()).where(Sample.run_id == run.id).group_by(Sample.outcome, answer)
     )
-    counts = {row[0]: row[1] for row in counted}
-    run.n_ok = counts.get(Outcome.OK, 0)
-    run.n_bad = sum(counts.get(outcome, 0) for outcome in _BAD)
-    run.n_err = sum(counts.get(outcome, 0) for outcome in _ERROR)
+    counts: Counter[Outcome] = Counter()
+    for outcome, is_answer, count in counted:
+        counts[Outcome.OK if is_answer else outcome] += count
+    run.n_ok = counts[Outcome.OK]
+    run.n_bad = sum(counts[outcome] for outcome in _BAD)
+    run.n_err = sum(counts[outcome] for outcome in _ERROR)
 
 
 def abandoned(session: Session, at: datetime, older_than: timedelta, is_gone: Callable[[str], bool]) -> list[str]:

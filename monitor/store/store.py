@@ -19,7 +19,15 @@ from monitor.store.bodies import Exchange
 from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
-from monitor.store.observations import observation_rows, observations_of, scored_by_item, scored_of, scored_rows
+from monitor.store.observations import (
+    observation_rows,
+    observations_of,
+    protocol_of,
+    protocol_rows,
+    scored_by_item,
+    scored_of,
+    scored_rows,
+)
 from monitor.store.pages import pages
 from monitor.store.process import is_gone, this_process
 from monitor.store.records import (
@@ -38,6 +46,7 @@ from monitor.store.session import Sessions
 from probes.plan import ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.drift.protocol import ProtocolFacts
     from probes.tools.scored import Scored
 
 # Longer than any run may take, so that only a run whose process cannot be asked (another host's) waits for it.
@@ -172,6 +181,7 @@ class Store:
         process opened or closed a baseline since this run was judged: the run is stored then, outside any baseline.
         """
         rows = observation_rows(run_id, result.observations) + scored_rows(run_id, result)
+        rows += protocol_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
 
@@ -232,6 +242,11 @@ class Store:
         """The scored tool-call answers of a baseline's runs."""
         with self._sessions.read() as session:
             return scored_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def baseline_protocol(self, baseline_id: str) -> list[ProtocolFacts]:
+        """What the protocol probe saw in a baseline's runs."""
+        with self._sessions.read() as session:
+            return protocol_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def accept_baseline(
         self,

@@ -40,7 +40,7 @@ from reference_engine.errors import CodedError, EngineError
 _RESERVED_OF_ESTIMATE = 2.0
 # Of the two minutes that are left to judge a check.
 _ANSWERING_S = 60.0
-_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.TOOL_CALLS)
+_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 
 _log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class _Attempt:
     def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
         """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""
         config, entry = self._endpoint.config, self._claimed.entry
-        drawn = Drawn(self._context.seed, bytes.fromhex(entry.nonce), entry.slot_at)
+        drawn = Drawn(self._context.seed, bytes.fromhex(entry.nonce), entry.slot_at, self._ledger.capabilities)
 
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:
             with reference.turn:

@@ -1,0 +1,215 @@
+"""The protocol probe in whole checks: what changed behind an endpoint turns its own finding, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from monitor import clock
+from monitor.check.options import CheckOptions, Silent
+from monitor.check.protocol import LIGHT, protocol_plan
+from monitor.check.reference import OpenReference
+from monitor.check.resume import rebuilt, remaining
+from monitor.check.run import check_against
+from monitor.config import EndpointConfig, load_config
+from monitor.datadir import DataDir
+from monitor.drift.rule import Verdict
+from monitor.store import Store, StoredSample
+from monitor.store.bodies import pack, unpack
+from monitor.verdict import VerdictDocument
+from probes.parameters.judgement import Effect
+from probes.plan import Outcome, ProbeKind
+from tests.endpoints.parametric import Parametric
+from tests.endpoints.server import ScriptedServer
+from tests.endpoints.spoken import Spoken
+from tests.probes.sending import send, target
+from tests.probes.token_counts.templated import Templated
+
+PRICES = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
+REFERENCE: Any = Templated()
+FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
+
+
+class Watched:
+    """An endpoint that is checked again and again."""
+
+    def __init__(self, server: ScriptedServer, folder: Path, tokenizer: Any = None) -> None:
+        self.data = DataDir(folder / "data")
+        self._endpoint = endpoint_of(server, folder)
+        self._reference = OpenReference(None, tokenizer, (), None)
+
+    def check(self) -> VerdictDocument:
+        options = CheckOptions(probes=(ProbeKind.PROTOCOL,))
+        return check_against(self._reference, self._endpoint, options, self.data, Silent())
+
+
+@contextmanager
+def watched(spoken: Spoken, folder: Path, tokenizer: Any = None) -> Iterator[Watched]:
+    with ScriptedServer(spoken) as server:
+        yield Watched(server, folder, tokenizer)
+
+
+def endpoint_of(server: ScriptedServer, folder: Path) -> EndpointConfig:
+    file = folder / "providers.yaml"
+    served = {"model": "lark", "name": "acme/lark-30b", "prices": PRICES}
+    provider = {"slug": "x", "base_url": server.base_url, "allow_private": True, "models": [served]}
+    file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
+    (endpoint,) = load_config(file).endpoints("x")
+    return endpoint
+
+
+def found(document: VerdictDocument) -> set[str]:
+    return {check.probe for check in document.checks if check.verdict in FOUND}
+
+
+def effects(document: VerdictDocument) -> dict[str, Effect]:
+    return {one.name: one.effect for one in document.parameters}
+
+
+def test_of_a_lawful_endpoint_nothing_is_found_and_all_is_told(tmp_path: Path) -> None:
+    with watched(Spoken(), tmp_path) as endpoint:
+        first, again = endpoint.check(), endpoint.check()
+
+    assert first.enrolled
+    assert (found(first), found(again)) == (set(), set())
+    verdicts = {check.probe: check.verdict for check in again.checks}
+    assert verdicts["protocol.parameters"] is verdicts["protocol.stack"] is verdicts["protocol.tokens"] is Verdict.OK
+    assert verdicts["fidelity.tokens"] is Verdict.INAPPLICABLE
+    acting = {name for name, effect in effects(again).items() if effect is Effect.ACTS}
+    assert acting >= {name for name in LIGHT if not name.startswith("logit_bias")} | {"logprobs.chat"}
+    assert effects(again)["logprobs.text"] is Effect.REFUSED
+    assert again.protocol is not None
+    assert again.protocol.caching == "fresh"
+    assert [one.share for one in again.protocol.variants] == [1.0]
+
+
+def ignore_stop(spoken: Spoken) -> None:
+    spoken.model.ignores = frozenset({"stop"})
+
+
+def refuse_n(spoken: Spoken) -> None:
+    spoken.model.refuses = frozenset({"n"})
+
+
+def other_ids(spoken: Spoken) -> None:
+    spoken.id_prefix = "cmpl_"
+
+
+def other_fingerprint(spoken: Spoken) -> None:
+    spoken.fingerprint = "fp_two"
+
+
+def one_more_token(spoken: Spoken) -> None:
+    spoken.extra_tokens = 1
+
+
+def no_logprobs(spoken: Spoken) -> None:
+    spoken.logprobs = False
+
+
+FAULTS = {
+    "a parameter ignored since": (ignore_stop, "protocol.parameters", Verdict.DRIFT, "stop acts → ignored"),
+    "a parameter refused since": (refuse_n, "protocol.parameters", Verdict.DRIFT, "n acts → refused"),
+    "another form of ids": (other_ids, "protocol.stack", Verdict.DRIFT, "id chatcmpl-hex24 → cmpl_hex24"),
+    "another fingerprint": (
+        other_fingerprint,
+        "protocol.stack",
+        Verdict.SUSPECT,
+        "system_fingerprint fp_one → fp_two",
+    ),
+    "a token more": (one_more_token, "protocol.tokens", Verdict.DRIFT, "16 of 16 prompts"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_change_turns_its_own_finding(name: str, tmp_path: Path) -> None:
+    change, turned, verdict, words = FAULTS[name]
+    spoken = Spoken()
+    with watched(spoken, tmp_path) as endpoint:
+        endpoint.check()
+        change(spoken)
+        document = endpoint.check()
+
+    assert found(document) == {turned}
+    check = next(check for check in document.checks if check.probe == turned)
+    assert (check.verdict, document.verdict) == (verdict, verdict)
+    assert words in check.reason
+
+
+def counted(request: Mapping[str, Any]) -> int:
+    return len(REFERENCE.render(request["messages"], request.get("tools")).ids)
+
+
+def test_a_hidden_system_prompt_is_a_standing_distance_to_the_reference(tmp_path: Path) -> None:
+    spoken = Spoken(count=counted)
+    with watched(spoken, tmp_path, REFERENCE) as endpoint:
+        exact = endpoint.check()
+        spoken.extra_tokens = 12
+        changed = endpoint.check()
+
+    assert found(exact) == set()
+    assert found(changed) == {"fidelity.tokens", "protocol.tokens"}
+    (check,) = (check for check in changed.checks if check.probe == "fidelity.tokens")
+    assert (check.verdict, check.value) == (Verdict.SUSPECT, 12.0)
+    assert check.reason == "hidden system prompt (+12 tokens)"
+    assert changed.protocol is not None
+    assert changed.protocol.bill is not None
+    # 16 steps of the ladder, 8 replays and 8 streams.
+    assert (changed.protocol.bill.requests, changed.protocol.bill.overcharged_microusd) == (32, 32 * 12)
+
+
+def test_answers_that_are_charged_for_more_than_came_are_told(tmp_path: Path) -> None:
+    with watched(Spoken(count=counted, extra_completion=5_000), tmp_path, REFERENCE) as endpoint:
+        document = endpoint.check()
+
+    assert found(document) == {"fidelity.tokens"}
+    (check,) = (check for check in document.checks if check.probe == "fidelity.tokens")
+    assert "tokens more than came" in check.reason
+
+
+def test_refusals_that_were_asked_for_are_no_bad_samples(tmp_path: Path) -> None:
+    spoken = Spoken(model=Parametric(refuses=frozenset({"n"})))
+    with watched(spoken, tmp_path) as endpoint:
+        document = endpoint.check()
+
+        with Store.open(endpoint.data.database, at=clock.now()) as store:
+            run = store.run(document.run_ids[0])
+
+    assert effects(document)["n"] is Effect.REFUSED
+    assert (run.n_ok, run.n_bad, run.n_err) == (run.planned, 0, 0)
+
+
+def test_a_resumed_check_has_its_refusals_as_they_were() -> None:
+    plan = protocol_plan(bytes(32), bytes(16), whole=False)
+    with ScriptedServer(Spoken(model=Parametric(refuses=frozenset({"n"})))) as server:
+        samples = send(target(server.base_url), plan).samples
+    half = samples[: len(samples) // 2]
+    stored = [StoredSample(one.item.key, one.item.rep, one.outcome, unpack(pack(one))) for one in half]
+
+    again = rebuilt(protocol_plan(bytes(32), bytes(16), whole=False), stored)
+
+    assert [one.item for one in again] == [one.item for one in half]
+    assert [(one.outcome, one.first_attempt_ok) for one in again] == [
+        (one.outcome, one.first_attempt_ok) for one in half
+    ]
+    refused = [one for one in again if one.outcome is Outcome.REFUSED]
+    assert refused
+    assert all(one.item.verbatim for one in refused)
+    left = remaining(plan, stored)
+    assert [(one.item.key, one.item.rep) for one in samples[len(half) :]] == [(i.key, i.rep) for i in left.items]
+
+
+def test_a_smaller_plan_has_fewer_experiments_and_each_of_them_whole() -> None:
+    whole, light = (protocol_plan(bytes(32), bytes(16), whole=every) for every in (True, False))
+    part = protocol_plan(bytes(32), bytes(16), whole=False, part=0.3)
+
+    assert len(part.items) < len(light.items) < len(whole.items)
+    assert {item.key for item in part.items} < {item.key for item in light.items}
+    assert replace(light, items=()) == replace(protocol_plan(bytes(32), b"x" * 16, whole=False), items=())
+    assert len({(item.key, item.rep) for item in whole.items}) == len(whole.items)
