@@ -36,6 +36,7 @@ from probes.parameters.trial import Fate
 from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from probes.profile import availability
 from probes.profile.availability import Availability
+from probes.profile.envelope_features import AS_ASKED
 from probes.profile.extract import profiles_of
 from probes.profile.features import Feature, Profile
 from probes.profile.stack import Hint, hints
@@ -262,7 +263,7 @@ def _profiles(samples: Sequence[Sample]) -> Iterator[Profile]:
 
 
 def _kept(feature: Feature, value: str) -> str:
-    clean = foreign_id if feature in _NAMES else foreign_text
+    clean = foreign_id if feature in _NAMES and value != AS_ASKED else foreign_text
     return clean(value, _LONGEST_VALUE) or ""
 
 

@@ -114,11 +114,11 @@ def _parameters(
     if not before:
         why = "no parameter was clear in the accepted runs"
         return Finding(Verdict.INCONCLUSIVE, why, unit="changes", n=len(now)), clear
+    unclear = [name for name in before if name not in comparable]
     outcomes = [_outcome(name, comparable, changed) for name in before]
     p = min(adjusted.values(), default=1.0)
-    words = [f"{name} {clear[name].value} → {now[name].effect.value}" for name in (*changed,)]
-    unclear = sum(one is Outcome.INCONCLUSIVE for one in outcomes)
-    words += [f"{unclear} that were clear are unclear now"] if unclear else []
+    words = [f"{name} {clear[name].value} → {now[name].effect.value}" for name in changed]
+    words += [f"unclear now: {', '.join(unclear)}"] if unclear else []
     finding = Finding(
         verdict(outcomes, p),
         "; ".join(words),
@@ -155,13 +155,13 @@ def _stack(now: FeatureCounts, past: FeatureCounts) -> tuple[Finding, tuple[Feat
         for feature in Feature
         if feature not in VARYING
     }
-    tests = {feature: found for feature, sides in strata.items() if sides and (found := feature_test(sides))}
-    adjusted = _adjusted({feature.value: found.p for feature, found in tests.items()})
-    events = {feature for feature in tests if any(stack_change(side) for side in strata[feature])}
+    p_values = {feature.value: _p(sides) for feature, sides in strata.items() if sides}
+    adjusted = _adjusted(p_values)
+    events = {feature for feature in p_values if any(stack_change(side) for side in strata[Feature(feature)])}
     moves = tuple(
         FeatureMove(feature, *_ends(strata[feature]), adjusted[feature])
-        for feature in tests
-        if adjusted[feature] <= SUSPECT_P or feature in events
+        for feature in strata
+        if feature in adjusted and (adjusted[feature] <= SUSPECT_P or feature in events)
     )
     n = sum(
         max((sum(one.values()) for one in kinds.values()), default=0) for kind, kinds in now.items() if kind in past
@@ -178,6 +178,14 @@ def _stack(now: FeatureCounts, past: FeatureCounts) -> tuple[Finding, tuple[Feat
         n=n,
     )
     return finding, moves
+
+
+def _p(strata: Sequence[Histograms]) -> float:
+    """Where each kind shows one value and no other, there is nothing to deal."""
+    if all(len({*side.baseline, *side.new}) == 1 for side in strata):
+        return 1.0
+    found = feature_test(strata)
+    return 1.0 if found is None else found.p
 
 
 def _stack_verdict(moves: Sequence[FeatureMove]) -> Verdict:

@@ -19,6 +19,7 @@ _DIGITS = re.compile(r"\d+")
 _LINE_ENDS = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
 _PREFIXED = re.compile(rb"data:(.?)")
 _LONGEST_VALUE = 120
+AS_ASKED = "as asked"
 
 
 def identifier(reply: Reply) -> str | None:
@@ -39,7 +40,7 @@ def model(reply: Reply) -> str | None:
     found = next((carrier["model"] for carrier in reply.carriers if as_text(carrier.get("model"))), None)
     if found is None:
         return "absent"
-    return "as asked" if found == reply.request.get("model") else as_text(found)[:_LONGEST_VALUE]
+    return AS_ASKED if found == reply.request.get("model") else as_text(found)[:_LONGEST_VALUE]
 
 
 def system_fingerprint(reply: Reply) -> str | None:

@@ -28,7 +28,6 @@ class Spoken:
     extra_completion: int = 0
     fingerprint: str = "fp_one"
     id_prefix: str = "chatcmpl-"
-    logprobs: bool = True
 
     async def __call__(self, received: Received, connection: Connection) -> None:
         request = received.json
@@ -41,7 +40,10 @@ class Spoken:
 
     async def _stream(self, request: Mapping[str, Any], connection: Connection) -> None:
         whole = self._edited(request, self.model.answer(request))
-        head = {**{key: whole[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
+        head = {
+            **{key: whole[key] for key in ("id", "created", "model", "system_fingerprint")},
+            "object": "chat.completion.chunk",
+        }
         await connection.begin()
         words = whole["choices"][0]["message"]["content"].split(" ")
         deltas = [{"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in words)]
@@ -60,7 +62,7 @@ class Spoken:
         completion = 1 + self.extra_completion
         usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
         named = {**body, "id": f"{self.id_prefix}{self.model.rng.getrandbits(96):024x}", "usage": usage}
-        if self.logprobs and request.get("logprobs"):
+        if request.get("logprobs"):
             top = [{"token": f" {one}", "logprob": -1.0 - one, "bytes": None} for one in range(request["top_logprobs"])]
             for choice in named["choices"]:
                 choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from monitor.verdict import VerdictDocument
 from probes.parameters.judgement import Effect
 from probes.plan import Outcome, ProbeKind
 from tests.endpoints.parametric import Parametric
-from tests.endpoints.server import ScriptedServer
+from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.endpoints.spoken import Spoken
 from tests.probes.sending import send, target
 from tests.probes.token_counts.templated import Templated
@@ -37,28 +37,65 @@ FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
 
 
 class Watched:
-    """An endpoint that is checked again and again."""
+    """An endpoint that is checked again and again; a test may put another one in the place of `spoken`."""
 
-    def __init__(self, server: ScriptedServer, folder: Path, tokenizer: Any = None) -> None:
+    def __init__(self, base_url: str, folder: Path) -> None:
+        self.spoken = Spoken()
         self.data = DataDir(folder / "data")
-        self._endpoint = endpoint_of(server, folder)
-        self._reference = OpenReference(None, tokenizer, (), None)
+        self._endpoint = endpoint_of(base_url, folder)
 
-    def check(self) -> VerdictDocument:
+    def check(self, tokenizer: Any = None) -> VerdictDocument:
         options = CheckOptions(probes=(ProbeKind.PROTOCOL,))
-        return check_against(self._reference, self._endpoint, options, self.data, Silent())
+        reference = OpenReference(None, tokenizer, (), None)
+        return check_against(reference, self._endpoint, options, self.data, Silent())
 
 
-@contextmanager
-def watched(spoken: Spoken, folder: Path, tokenizer: Any = None) -> Iterator[Watched]:
-    with ScriptedServer(spoken) as server:
-        yield Watched(server, folder, tokenizer)
+class Served:
+    """What answers behind the one address of these tests."""
+
+    def __init__(self) -> None:
+        self.watched: Watched | None = None
+
+    async def __call__(self, received: Received, connection: Connection) -> None:
+        assert self.watched is not None
+        await self.watched.spoken(received, connection)
 
 
-def endpoint_of(server: ScriptedServer, folder: Path) -> EndpointConfig:
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Served, str]]:
+    handler = Served()
+    with ScriptedServer(handler) as server:
+        yield handler, server.base_url
+
+
+@pytest.fixture
+def fresh(served: tuple[Served, str], tmp_path: Path) -> Watched:
+    handler, base_url = served
+    handler.watched = Watched(base_url, tmp_path)
+    return handler.watched
+
+
+@pytest.fixture(scope="module")
+def past(served: tuple[Served, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, VerdictDocument]:
+    """A data directory after two checks of a lawful endpoint, and what the second one said."""
+    handler, base_url = served
+    folder = tmp_path_factory.mktemp("enrolled")
+    handler.watched = watched = Watched(base_url, folder)
+    first, again = watched.check(), watched.check()
+    assert (first.enrolled, found(first)) == (True, set())
+    return folder / "data", again
+
+
+@pytest.fixture
+def enrolled(past: tuple[Path, VerdictDocument], fresh: Watched) -> Watched:
+    shutil.copytree(past[0], fresh.data.path)
+    return fresh
+
+
+def endpoint_of(base_url: str, folder: Path) -> EndpointConfig:
     file = folder / "providers.yaml"
     served = {"model": "lark", "name": "acme/lark-30b", "prices": PRICES}
-    provider = {"slug": "x", "base_url": server.base_url, "allow_private": True, "models": [served]}
+    provider = {"slug": "x", "base_url": base_url, "allow_private": True, "models": [served]}
     file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
     (endpoint,) = load_config(file).endpoints("x")
     return endpoint
@@ -72,12 +109,10 @@ def effects(document: VerdictDocument) -> dict[str, Effect]:
     return {one.name: one.effect for one in document.parameters}
 
 
-def test_of_a_lawful_endpoint_nothing_is_found_and_all_is_told(tmp_path: Path) -> None:
-    with watched(Spoken(), tmp_path) as endpoint:
-        first, again = endpoint.check(), endpoint.check()
+def test_of_a_lawful_endpoint_nothing_is_found_and_all_is_told(past: tuple[Path, VerdictDocument]) -> None:
+    again = past[1]
 
-    assert first.enrolled
-    assert (found(first), found(again)) == (set(), set())
+    assert found(again) == set()
     verdicts = {check.probe: check.verdict for check in again.checks}
     assert verdicts["protocol.parameters"] is verdicts["protocol.stack"] is verdicts["protocol.tokens"] is Verdict.OK
     assert verdicts["fidelity.tokens"] is Verdict.INAPPLICABLE
@@ -89,12 +124,8 @@ def test_of_a_lawful_endpoint_nothing_is_found_and_all_is_told(tmp_path: Path) -
     assert [one.share for one in again.protocol.variants] == [1.0]
 
 
-def ignore_stop(spoken: Spoken) -> None:
-    spoken.model.ignores = frozenset({"stop"})
-
-
-def refuse_n(spoken: Spoken) -> None:
-    spoken.model.refuses = frozenset({"n"})
+def ignore_n(spoken: Spoken) -> None:
+    spoken.model.ignores = frozenset({"n"})
 
 
 def other_ids(spoken: Spoken) -> None:
@@ -109,13 +140,8 @@ def one_more_token(spoken: Spoken) -> None:
     spoken.extra_tokens = 1
 
 
-def no_logprobs(spoken: Spoken) -> None:
-    spoken.logprobs = False
-
-
 FAULTS = {
-    "a parameter ignored since": (ignore_stop, "protocol.parameters", Verdict.DRIFT, "stop acts → ignored"),
-    "a parameter refused since": (refuse_n, "protocol.parameters", Verdict.DRIFT, "n acts → refused"),
+    "a parameter ignored since": (ignore_n, "protocol.parameters", Verdict.DRIFT, "n acts → ignored"),
     "another form of ids": (other_ids, "protocol.stack", Verdict.DRIFT, "id chatcmpl-hex24 → cmpl_hex24"),
     "another fingerprint": (
         other_fingerprint,
@@ -128,13 +154,11 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_change_turns_its_own_finding(name: str, tmp_path: Path) -> None:
+def test_each_change_turns_its_own_finding(name: str, enrolled: Watched) -> None:
     change, turned, verdict, words = FAULTS[name]
-    spoken = Spoken()
-    with watched(spoken, tmp_path) as endpoint:
-        endpoint.check()
-        change(spoken)
-        document = endpoint.check()
+    change(enrolled.spoken)
+
+    document = enrolled.check()
 
     assert found(document) == {turned}
     check = next(check for check in document.checks if check.probe == turned)
@@ -146,42 +170,41 @@ def counted(request: Mapping[str, Any]) -> int:
     return len(REFERENCE.render(request["messages"], request.get("tools")).ids)
 
 
-def test_a_hidden_system_prompt_is_a_standing_distance_to_the_reference(tmp_path: Path) -> None:
-    spoken = Spoken(count=counted)
-    with watched(spoken, tmp_path, REFERENCE) as endpoint:
-        exact = endpoint.check()
-        spoken.extra_tokens = 12
-        changed = endpoint.check()
+def test_a_hidden_system_prompt_is_a_standing_distance_to_the_reference(fresh: Watched) -> None:
+    fresh.spoken = Spoken(count=counted, extra_tokens=12)
 
-    assert found(exact) == set()
-    assert found(changed) == {"fidelity.tokens", "protocol.tokens"}
-    (check,) = (check for check in changed.checks if check.probe == "fidelity.tokens")
+    document = fresh.check(REFERENCE)
+
+    assert found(document) == {"fidelity.tokens"}
+    (check,) = (check for check in document.checks if check.probe == "fidelity.tokens")
     assert (check.verdict, check.value) == (Verdict.SUSPECT, 12.0)
     assert check.reason == "hidden system prompt (+12 tokens)"
-    assert changed.protocol is not None
-    assert changed.protocol.bill is not None
+    assert document.protocol is not None
+    assert document.protocol.bill is not None
     # 16 steps of the ladder, 8 replays and 8 streams.
-    assert (changed.protocol.bill.requests, changed.protocol.bill.overcharged_microusd) == (32, 32 * 12)
+    assert (document.protocol.bill.requests, document.protocol.bill.overcharged_microusd) == (32, 32 * 12)
 
 
-def test_answers_that_are_charged_for_more_than_came_are_told(tmp_path: Path) -> None:
-    with watched(Spoken(count=counted, extra_completion=5_000), tmp_path, REFERENCE) as endpoint:
-        document = endpoint.check()
+def test_answers_that_are_charged_for_more_than_came_are_told(fresh: Watched) -> None:
+    fresh.spoken = Spoken(count=counted, extra_completion=5_000)
+
+    document = fresh.check(REFERENCE)
 
     assert found(document) == {"fidelity.tokens"}
     (check,) = (check for check in document.checks if check.probe == "fidelity.tokens")
     assert "tokens more than came" in check.reason
 
 
-def test_refusals_that_were_asked_for_are_no_bad_samples(tmp_path: Path) -> None:
-    spoken = Spoken(model=Parametric(refuses=frozenset({"n"})))
-    with watched(spoken, tmp_path) as endpoint:
-        document = endpoint.check()
+def test_a_parameter_refused_since_is_found_and_its_refusals_are_no_bad_samples(enrolled: Watched) -> None:
+    enrolled.spoken = Spoken(model=Parametric(refuses=frozenset({"n"})))
 
-        with Store.open(endpoint.data.database, at=clock.now()) as store:
-            run = store.run(document.run_ids[0])
+    document = enrolled.check()
 
-    assert effects(document)["n"] is Effect.REFUSED
+    assert found(document) == {"protocol.parameters"}
+    (row,) = (one for one in document.parameters if one.name == "n")
+    assert (row.before, row.effect) == (Effect.ACTS, Effect.REFUSED)
+    with Store.open(enrolled.data.database, at=clock.now()) as store:
+        run = store.run(document.run_ids[0])
     assert (run.n_ok, run.n_bad, run.n_err) == (run.planned, 0, 0)
 
 
