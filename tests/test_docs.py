@@ -151,6 +151,8 @@ def test_every_heading_of_a_command_names_one() -> None:
         ("checks[].telling[]", verdict.Telling),
         ("latency[]", verdict.LatencyValue),
         ("rates[]", verdict.RateValue),
+        ("parameters[]", verdict.ParameterValue),
+        ("protocol", verdict.ProtocolStatement),
         ("fidelity", verdict.FidelityStatement),
         ("cost", verdict.Cost),
     ],

@@ -76,6 +76,7 @@ def sample(key: str, rep: int = 0, outcome: Outcome = Outcome.OK, *, body: bytes
         body=body,
         sent_at=AT,
         seconds=0.25,
+        error="provider_rejected" if outcome is Outcome.REFUSED else None,
     )
     request = {"model": "smol", "messages": [{"role": "user", "content": f"a private prompt {key}"}]}
     return Sample(Item(key, rep, request, anchor=True), outcome, None, (attempt,), request)

@@ -62,6 +62,19 @@ def test_a_run_from_start_to_end(store: Store, endpoint: EndpointRecord) -> None
     )
 
 
+def test_a_refusal_that_an_item_was_sent_for_is_no_bad_answer(store: Store, endpoint: EndpointRecord) -> None:
+    run_id = store.begin_run(start(endpoint.id), at=AT)
+    refused = sample("a", outcome=Outcome.REFUSED)
+    answer = replace(refused.attempts[0], error=None)
+    meant = replace(refused, item=replace(refused.item, key="b", verbatim=True), attempts=(answer,))
+    store.add_samples(run_id, [refused, meant, sample("c")], at=later(1))
+
+    store.finish_run(run_id, result(), at=later(2))
+
+    run = store.run(run_id)
+    assert (run.n_ok, run.n_bad, run.n_err) == (2, 1, 0)
+
+
 def test_its_findings_come_back_as_they_were_given(store: Store, endpoint: EndpointRecord) -> None:
     given = replace(
         result(),
