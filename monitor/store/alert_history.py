@@ -14,8 +14,9 @@ from monitor.alerts.signals import Failed, Verdicted
 from monitor.store.tables import Evidence, Run
 from monitor.store.vocabulary import RunStatus, Trigger
 
-# Standing findings are said once and shown always; what alerts is movement (ARCHITECTURE.md).
-STANDING = frozenset({"fidelity"})
+# Standing findings, `fidelity` and `fidelity.…`, are said once and shown always; what alerts is movement
+# (ARCHITECTURE.md).
+STANDING = "fidelity"
 # Errors of ours (a lost worker, a spent budget) do not mean that the endpoint does not answer.
 PROVIDER_ERRORS = "provider_"
 
@@ -36,7 +37,7 @@ def _signals(session: Session, which: ColumnElement[bool]) -> dict[str, list[Ver
     judged = set()
     for run, evidence in _evidence(session, which):
         judged.add(run.check_id)
-        if evidence.counted and evidence.metric not in STANDING:
+        if evidence.counted and evidence.metric.partition(".")[0] != STANDING:
             found[run.endpoint_id].append(_verdicted(run, evidence))
     for runs in _unjudged(session, which, judged):
         codes = [run.error_code for run in runs if (run.error_code or "").startswith(PROVIDER_ERRORS)]

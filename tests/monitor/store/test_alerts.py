@@ -383,10 +383,10 @@ def test_all_that_holds_notices_back_is_found_for_those_who_send_them(
 def test_what_a_check_said_is_read_from_what_it_left(store: Store, endpoint: EndpointRecord) -> None:
     moved = replace(evidence(verdict=Verdict.DRIFT), adjusted_p=1e-6)
     shown = evidence("latency", Verdict.INCONCLUSIVE, counted=False)
-    standing = evidence("fidelity", Verdict.SUSPECT)
+    standing = [evidence(name, Verdict.SUSPECT) for name in ("fidelity", "fidelity.tokens")]
     confirming = replace(start(endpoint.id, check_id="chk_1"), trigger=Trigger.CONFIRM)
     run_id = store.begin_run(confirming, at=AT)
-    store.finish_run(run_id, replace(result(), evidence=[moved, shown, standing]), at=later(1))
+    store.finish_run(run_id, replace(result(), evidence=[moved, shown, *standing]), at=later(1))
 
     with store.sessions.read() as session:
         (signal,) = check_signals(session, "chk_1")
