@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,18 +14,20 @@ import yaml
 
 from monitor import clock
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.protocol import LIGHT, protocol_plan
+from monitor.check.protocol import LIGHT, protocol_answers, protocol_plan
 from monitor.check.reference import OpenReference
 from monitor.check.resume import rebuilt, remaining
 from monitor.check.run import check_against
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
+from monitor.redaction import KNOWN_SECRETS
 from monitor.store import Store, StoredSample
 from monitor.store.bodies import pack, unpack
+from monitor.store.protocol_facts import decode_facts, encode_facts
 from monitor.verdict import VerdictDocument
 from probes.parameters.judgement import Effect
-from probes.plan import Outcome, ProbeKind
+from probes.plan import Attempt, Item, Outcome, ProbeKind, Sample
 from tests.endpoints.parametric import Parametric
 from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.endpoints.spoken import Spoken
@@ -236,3 +239,24 @@ def test_a_smaller_plan_has_fewer_experiments_and_each_of_them_whole() -> None:
     assert {item.key for item in part.items} < {item.key for item in light.items}
     assert replace(light, items=()) == replace(protocol_plan(bytes(32), b"x" * 16, whole=False), items=())
     assert len({(item.key, item.rep) for item in whole.items}) == len(whole.items)
+
+
+def test_of_what_an_endpoint_repeats_nothing_is_kept() -> None:
+    body = {
+        "id": "Tell me of Ms Ferrer of Fowey",
+        "object": "chat.completion",
+        "model": "acme/lark-30b \ud800",
+        "system_fingerprint": "a private prompt",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "Rain."}, "finish_reason": "the end of it"}
+        ],
+    }
+    attempt = Attempt(200, {"server": "made of canary-key-0815"}, json.dumps(body).encode(), clock.now(), 0.1)
+    asked = Item("habit/0", 0, {"messages": []})
+    KNOWN_SECRETS.add("canary-key-0815")
+
+    facts = protocol_answers([Sample(asked, Outcome.OK, None, (attempt,))], None).facts
+
+    assert decode_facts(encode_facts(facts)) == facts
+    for said in ("Ferrer", "private", "canary", "end of"):
+        assert said not in str(facts)
