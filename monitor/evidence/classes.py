@@ -27,8 +27,10 @@ Classify = Callable[[SampleRecord], tuple[FailingClass, ...]]
 
 def failing_classes(sample: SampleRecord) -> tuple[FailingClass, ...]:
     """Its outcome, unless that is good, and every quirk that is held against an answer or makes it none; those of calls
-    are the rungs of the tool-call ladder. What was never asked fails by nothing."""
-    return tuple(_failing(sample))
+    are the rungs of the tool-call ladder. What was never asked fails by nothing, and what was sent to be answered or
+    refused not by its refusal, which alone has no error."""
+    meant = sample.outcome is Outcome.REFUSED and sample.error_code is None
+    return tuple(one for one in _failing(sample) if not (meant and one.name == Outcome.REFUSED.value))
 
 
 def of_cases(scored: Mapping[tuple[str, int], Scored]) -> Classify:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.evidence.classes import of_cases
+from monitor.evidence.classes import failing_classes, of_cases
 from monitor.evidence.wording import OF_FAULTS
 from probes.plan import Outcome
 from probes.quirks import Quirk
@@ -19,6 +19,13 @@ def names(answer: Scored | None, *quirks: Quirk, outcome: Outcome = Outcome.OK) 
     classify = of_cases({} if answer is None else {("a", 0): answer})
     sample = replace(FACTS, outcome=outcome, quirks=tuple(quirk.value for quirk in quirks))
     return [one.name for one in classify(sample)]
+
+
+def test_a_refusal_fails_unless_the_item_was_sent_for_it() -> None:
+    refused = replace(FACTS, outcome=Outcome.REFUSED, error_code="provider_rejected")
+
+    assert [one.name for one in failing_classes(refused)] == ["refused"]
+    assert failing_classes(replace(refused, error_code=None)) == ()
 
 
 def test_every_fault_of_a_case_has_its_words() -> None:
