@@ -30,6 +30,7 @@ from probes.capabilities import Capabilities
 from probes.load.caching import CachingFinding, caching
 from probes.load.caching import plan as replay_plan
 from probes.parameters import probe as parameters
+from probes.parameters import wording
 from probes.parameters.judgement import Effect, Judgement
 from probes.parameters.rules import SLIP
 from probes.parameters.trial import Fate
@@ -62,9 +63,11 @@ LIGHT = (
     "tool_choice.required",
 )
 _STREAMS, _STREAM_TOKENS = 8, 16
+_CALLS, _CALL_TOKENS = 6, 128
 # One request alone may be answered otherwise for any reason.
 _ACCESS_ROUNDS = 3
-_LADDER, _REPLAY, _HABIT = "accounting-", "replay/", "habit/"
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+_LADDER, _REPLAY, _HABIT, _CALL = "accounting-", "replay/", "habit/", "habit-call/"
 _LONGEST_VALUE = 400
 # An endpoint may repeat there what it was asked.
 _NAMES = frozenset({Feature.ID, Feature.MODEL, Feature.SYSTEM_FINGERPRINT, Feature.FINISH})
@@ -114,11 +117,16 @@ def protocol_plan(
 
 
 def _streams(seed: bytes, nonce: bytes) -> Iterator[Item]:
-    """What no other item shows: how the stack frames a stream."""
+    """What no other item shows: how the stack frames a stream, and a call in it."""
     for prompt in grammar.long_answers(seed, nonce + b"habit", _STREAMS):
         body = {"messages": [dict(one) for one in prompt.messages], "max_tokens": _STREAM_TOKENS, "temperature": 0}
-        streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        yield Item(f"{_HABIT}{prompt.sha256[:12]}", 0, streamed)
+        yield Item(f"{_HABIT}{prompt.sha256[:12]}", 0, {**body, **_STREAMED})
+    tag = hashlib.sha256(nonce).hexdigest()[:8]
+    for place in range(_CALLS):
+        draw = grammar.Draw(seed, "habit", nonce, place)
+        asked = {"messages": wording.stock_question(draw), "tools": [wording.stock_tool(draw)]}
+        limits = {"max_tokens": _CALL_TOKENS, "temperature": 0}
+        yield Item(f"{_CALL}{place}-{tag}", 0, {**asked, **limits, **_STREAMED})
 
 
 def protocol_answers(samples: Sequence[Sample], tokenizer: TokenizerBackend | None) -> ProtocolAnswers:

@@ -28,6 +28,7 @@ class Spoken:
     extra_completion: int = 0
     fingerprint: str = "fp_one"
     id_prefix: str = "chatcmpl-"
+    call_prefix: str = "call_"
 
     async def __call__(self, received: Received, connection: Connection) -> None:
         request = received.json
@@ -45,8 +46,11 @@ class Spoken:
             "object": "chat.completion.chunk",
         }
         await connection.begin()
-        words = whole["choices"][0]["message"]["content"].split(" ")
-        deltas = [{"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in words)]
+        message = whole["choices"][0]["message"]
+        words = (message["content"] or "").split(" ")
+        deltas: list[Json] = [{"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in words)]
+        if calls := message.get("tool_calls"):
+            deltas = [{**message, "tool_calls": [{"index": place, **call} for place, call in enumerate(calls)]}]
         for delta in deltas:
             await connection.event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
         finish = whole["choices"][0]["finish_reason"]
@@ -62,6 +66,8 @@ class Spoken:
         completion = 1 + self.extra_completion
         usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
         named = {**body, "id": f"{self.id_prefix}{self.model.rng.getrandbits(96):024x}", "usage": usage}
+        for call in (one for choice in named["choices"] for one in choice["message"].get("tool_calls", [])):
+            call["id"] = f"{self.call_prefix}{self.model.rng.getrandbits(96):024x}"
         if request.get("logprobs"):
             top = [{"token": f" {one}", "logprob": -1.0 - one, "bytes": None} for one in range(request["top_logprobs"])]
             for choice in named["choices"]:

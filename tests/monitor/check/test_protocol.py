@@ -135,6 +135,10 @@ def other_ids(spoken: Spoken) -> None:
     spoken.id_prefix = "cmpl_"
 
 
+def other_call_ids(spoken: Spoken) -> None:
+    spoken.call_prefix = "chatcmpl-tool-"
+
+
 def other_fingerprint(spoken: Spoken) -> None:
     spoken.fingerprint = "fp_two"
 
@@ -146,6 +150,12 @@ def one_more_token(spoken: Spoken) -> None:
 FAULTS = {
     "a parameter ignored since": (ignore_n, "protocol.parameters", Verdict.DRIFT, "n acts → ignored"),
     "another form of ids": (other_ids, "protocol.stack", Verdict.DRIFT, "id chatcmpl-hex24 → cmpl_hex24"),
+    "another form of call ids": (
+        other_call_ids,
+        "protocol.stack",
+        Verdict.DRIFT,
+        "call_id call_hex24 → chatcmpl-tool-hex24",
+    ),
     "another fingerprint": (
         other_fingerprint,
         "protocol.stack",
@@ -173,29 +183,23 @@ def counted(request: Mapping[str, Any]) -> int:
     return len(REFERENCE.render(request["messages"], request.get("tools")).ids)
 
 
-def test_a_hidden_system_prompt_is_a_standing_distance_to_the_reference(fresh: Watched) -> None:
-    fresh.spoken = Spoken(count=counted, extra_tokens=12)
+def test_what_is_counted_otherwise_than_the_reference_does_is_explained(fresh: Watched) -> None:
+    fresh.spoken = Spoken(count=counted, extra_tokens=12, extra_completion=5_000)
 
     document = fresh.check(REFERENCE)
 
     assert found(document) == {"fidelity.tokens"}
     (check,) = (check for check in document.checks if check.probe == "fidelity.tokens")
     assert (check.verdict, check.value) == (Verdict.SUSPECT, 12.0)
-    assert check.reason == "hidden system prompt (+12 tokens)"
+    hidden, beyond = check.reason.split("; ")
+    assert hidden == "hidden system prompt (+12 tokens)"
+    assert beyond.startswith("32 answers report ")
     assert document.protocol is not None
-    assert document.protocol.bill is not None
+    bill = document.protocol.bill
     # 16 steps of the ladder, 8 replays and 8 streams.
-    assert (document.protocol.bill.requests, document.protocol.bill.overcharged_microusd) == (32, 32 * 12)
-
-
-def test_answers_that_are_charged_for_more_than_came_are_told(fresh: Watched) -> None:
-    fresh.spoken = Spoken(count=counted, extra_completion=5_000)
-
-    document = fresh.check(REFERENCE)
-
-    assert found(document) == {"fidelity.tokens"}
-    (check,) = (check for check in document.checks if check.probe == "fidelity.tokens")
-    assert "tokens more than came" in check.reason
+    assert bill is not None
+    assert (bill.requests, bill.prompts_known, bill.completions_known) == (32, 32, 32)
+    assert bill.overcharged_microusd > 32 * (12 + 2 * 4_000)
 
 
 def test_a_parameter_refused_since_is_found_and_its_refusals_are_no_bad_samples(enrolled: Watched) -> None:
