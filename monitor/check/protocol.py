@@ -17,6 +17,7 @@ from monitor.drift.protocol import EffectSeen, ProtocolAssessment, ProtocolFacts
 from monitor.drift.rule import Verdict
 from monitor.store import MetricPoint
 from monitor.store.text import foreign_id, foreign_text
+from monitor.usage import claimed_count
 from monitor.verdict import (
     BillValue,
     FeatureMoveValue,
@@ -143,7 +144,7 @@ def protocol_answers(samples: Sequence[Sample], tokenizer: TokenizerBackend | No
                 for kind, features in feature_counts(profiles).items()
             },
             variants=dict(variant_counts(profiles)),
-            prompt_tokens=dict(_prompt_tokens(samples)),
+            prompt_tokens=dict(_ladder(samples)),
         ),
         judgements=judgements,
         hints=hints(profiles),
@@ -283,14 +284,19 @@ def _part(key: str) -> str:
 
 
 def _is_counted(sample: Sample) -> bool:
-    return sample.item.key.startswith((_LADDER, _REPLAY, _HABIT)) and sample.completion is not None
+    return sample.item.key.startswith((_LADDER, _REPLAY, _HABIT)) and _prompt_tokens(sample) is not None
 
 
-def _prompt_tokens(samples: Sequence[Sample]) -> Iterator[tuple[str, int]]:
+def _prompt_tokens(sample: Sample) -> int | None:
+    usage = sample.completion.usage if sample.completion is not None else None
+    return None if usage is None else claimed_count(usage.prompt_tokens)
+
+
+def _ladder(samples: Sequence[Sample]) -> Iterator[tuple[str, int]]:
     for sample in samples:
-        usage = sample.completion.usage if sample.completion is not None else None
-        if sample.item.key.startswith(_LADDER) and usage is not None and usage.prompt_tokens is not None:
-            yield sample.item.key, usage.prompt_tokens
+        tokens = _prompt_tokens(sample)
+        if sample.item.key.startswith(_LADDER) and tokens is not None:
+            yield sample.item.key, tokens
 
 
 def _charges(
@@ -298,13 +304,14 @@ def _charges(
 ) -> Iterator[Charge]:
     due = {(one.item_key, one.rep): one.expected for one in counts}
     for sample in samples:
-        completion = sample.completion
+        completion, prompt = sample.completion, _prompt_tokens(sample)
         usage = completion.usage if completion is not None else None
-        if completion is None or usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        completed = claimed_count(usage.completion_tokens) if usage is not None else None
+        if completion is None or prompt is None or completed is None:
             continue
         most = None if tokenizer is None else recount(completion, sample.request, tokenizer).high
         prompt_due = due.get((sample.item.key, sample.item.rep))
-        yield Charge(usage.prompt_tokens, usage.completion_tokens, prompt_due, most)
+        yield Charge(prompt, completed, prompt_due, most)
 
 
 def _token_fidelity(

@@ -26,8 +26,10 @@ from monitor.store import Store, StoredSample
 from monitor.store.bodies import pack, unpack
 from monitor.store.protocol_facts import decode_facts, encode_facts
 from monitor.verdict import VerdictDocument
+from probes.completion import Completion, Usage
 from probes.parameters.judgement import Effect
 from probes.plan import Attempt, Item, Outcome, ProbeKind, Sample
+from probes.quirks import Disposition
 from tests.endpoints.parametric import Parametric
 from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.endpoints.spoken import Spoken
@@ -264,3 +266,15 @@ def test_of_what_an_endpoint_repeats_nothing_is_kept() -> None:
     assert decode_facts(encode_facts(facts)) == facts
     for said in ("Ferrer", "private", "canary", "end of"):
         assert said not in str(facts)
+
+
+@pytest.mark.parametrize("claimed", [10**400, -1])
+def test_a_count_that_nobody_can_mean_is_none(claimed: int) -> None:
+    usage = Usage(prompt_tokens=claimed, completion_tokens=claimed)
+    completion = Completion(Disposition.ACCEPT, (), 200, content="Rain.", usage=usage)
+    items = (Item(f"accounting-{place}", 0, {"messages": [{"role": "user", "content": "Good."}]}) for place in range(4))
+
+    answers = protocol_answers([Sample(item, Outcome.OK, completion, ()) for item in items], REFERENCE)
+
+    assert (answers.facts.prompt_tokens, answers.charges) == ({}, ())
+    assert answers.tokens.verdict is Verdict.INAPPLICABLE
