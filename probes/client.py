@@ -89,17 +89,15 @@ class Client:
         """
         run = _Run(list(plan.items), on_sample, self._clock.monotonic())
         try:
-            while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
-                await self._sample(run, place)
-            together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
-            width = self._target.max_concurrency if together else 1
-            await self._side_by_side(partial(self._work, run), width)
-            if failure := run.standing.conclude():
-                raise failure.error()
+            await self._send(plan, run)
         except ProbeError as error:
             error.samples = tuple(run.done())
             raise
         return run.done()
+
+    async def pass_on(self, plan: Plan, on_sample: OnSample) -> None:
+        """`send` for a plan of any length: of a sample nothing stays here once `on_sample` was called with it."""
+        await self._send(plan, _Run(list(plan.items), on_sample, self._clock.monotonic(), collects=False))
 
     async def converse(
         self, conversations: Sequence[Callable[[Ask], Awaitable[T]]], *, on_sample: OnSample | None = None
@@ -142,6 +140,15 @@ class Client:
         if exchange.failure is not None:
             raise exchange.failure.error()
         return model_names(exchange.attempt.body, self._target.place)
+
+    async def _send(self, plan: Plan, run: _Run) -> None:
+        while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
+            await self._sample(run, place)
+        together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
+        width = self._target.max_concurrency if together else 1
+        await self._side_by_side(partial(self._work, run), width)
+        if failure := run.standing.conclude():
+            raise failure.error()
 
     async def _side_by_side(self, work: Callable[[], Coroutine[Any, Any, None]], width: int) -> None:
         try:
@@ -240,11 +247,13 @@ class Client:
 
 @dataclass(slots=True)
 class _Run:
-    """Items on their way: which of them are done, and what they say about the provider."""
+    """Items on their way: which of them are done, and what they say about the provider. `samples` are those done, where
+    it collects them."""
 
     items: list[Item]
     on_sample: OnSample | None
     began: float
+    collects: bool = True
     standing: Standing = field(default_factory=Standing)
     samples: dict[int, Sample] = field(default_factory=dict)
     taken: int = 0
@@ -261,7 +270,8 @@ class _Run:
         return self.taken - 1
 
     def keep(self, place: int, sample: Sample) -> None:
-        self.samples[place] = sample
+        if self.collects:
+            self.samples[place] = sample
         if self.on_sample is not None:
             self.on_sample(sample)
 

@@ -41,7 +41,8 @@ class Item:
     repeats of one item within a run. `request` is the body as the probe means it (model, stream and what the endpoint
     turned out to refuse are the client's business). A `verbatim` one goes out as it stands: nothing is adapted or
     learned, and a 4xx to it is its answer. `at` is when it is meant to leave, in seconds after its plan began; items
-    with one stand in that order, and go side by side whatever the probe.
+    with one stand in that order, and go side by side whatever the probe. Of a `private` one neither the request nor any
+    answer is kept: they are somebody's secret.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Item:
     anchor: bool = False
     verbatim: bool = False
     at: float | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import NormalDist
 from types import MappingProxyType
 
 import numpy as np
@@ -71,6 +72,13 @@ def verdict(found: Iterable[Outcome], p: float) -> Verdict:
     if p <= SUSPECT_P:
         return Verdict.DRIFT if p <= DRIFT_P else Verdict.SUSPECT
     return Verdict.OK if all(one is Outcome.PASS for one in found) else Verdict.INCONCLUSIVE
+
+
+def detectable(found: Difference) -> float:
+    """The difference that would have been called suspect with 90 % power, if its interval is a normal one."""
+    normal = NormalDist()
+    error = (found.interval.high - found.interval.low) / 2.0 / normal.inv_cdf((1.0 + found.interval.level) / 2.0)
+    return error * (normal.inv_cdf(1.0 - SUSPECT_P / 2.0) + normal.inv_cdf(0.9))
 
 
 def difference(paired: Paired, *, level: float = 0.95, seed: int = 0) -> Difference | None:

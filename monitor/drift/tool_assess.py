@@ -10,14 +10,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import NamedTuple
 
 from monitor.drift.failures import fisher, more_failures
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family, across_families
-from monitor.drift.rule import SUSPECT_P, Verdict
-from monitor.drift.ternary import DEFAULT_MARGINS, Difference, Margin, Outcome, difference, outcome, verdict
+from monitor.drift.rule import Verdict
+from monitor.drift.ternary import (
+    DEFAULT_MARGINS,
+    Difference,
+    Margin,
+    Outcome,
+    detectable,
+    difference,
+    outcome,
+    verdict,
+)
 from monitor.drift.tool_comparison import TRIGGER_CATEGORIES
 from monitor.drift.trigger import Paired, prompt_test, rate_test
 from probes.tools.attribution import Layer, layer_of
@@ -136,7 +144,7 @@ def _finding(told: Sequence[_Told], p: float) -> Finding:
         unit=RATE,
         interval=worst.moved.interval,
         baseline=then,
-        detectable=_detectable(worst.moved),
+        detectable=detectable(worst.moved),
         target=worst.question.margin.width,
         adjusted_p=p,
         n=len(sides),
@@ -146,13 +154,6 @@ def _finding(told: Sequence[_Told], p: float) -> Finding:
 def _standing(finding: Finding) -> Finding:
     """To differ from the reference is said once, and is no event."""
     return replace(finding, verdict=Verdict.SUSPECT) if finding.verdict is Verdict.DRIFT else finding
-
-
-def _detectable(moved: Difference) -> float:
-    """The difference that would have been called suspect with 90 % power, if its interval is a normal one."""
-    normal = NormalDist()
-    error = (moved.interval.high - moved.interval.low) / 2.0 / normal.inv_cdf(0.975)
-    return error * (normal.inv_cdf(1.0 - SUSPECT_P / 2.0) + normal.inv_cdf(0.9))
 
 
 def _counted(answers: Iterable[Scored], success: Success) -> dict[str, list[bool]]:

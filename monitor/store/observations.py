@@ -17,6 +17,7 @@ from monitor.store.tables import Reference, Run
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
+    from probes.evals.grade import Graded
     from probes.tools.scored import Scored
 
 _REFERENCE = "reference-"
@@ -76,6 +77,31 @@ def protocol_of(session: Session, run_ids: Sequence[str]) -> list[ProtocolFacts]
         rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
         found += map(decode_facts, session.scalars(rows))
     return found
+
+
+def graded_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
+    """Each grade once, by its item's hash and its repeat; the reference's have a mark of their own."""
+    from monitor.store.grades import encode_grade
+
+    sides = (("", result.graded), (_REFERENCE, result.reference_graded))
+    return [
+        ObservationRow(run_id=run_id, item_key=f"{mark}{one.item}", rep=one.rep, blob=encode_grade(one))
+        for mark, side in sides
+        for one in side
+    ]
+
+
+def graded_of(session: Session, run_ids: Sequence[str]) -> list[list[Graded]]:
+    """The endpoint's grades of each of these runs, in the order of `run_ids`."""
+    from monitor.store.grades import decode_grade
+
+    found: defaultdict[str, list[Graded]] = defaultdict(list)
+    for some in pages(run_ids):
+        own = ObservationRow.item_key.not_like(f"{_REFERENCE}%")
+        rows = select(ObservationRow.run_id, ObservationRow.blob).where(ObservationRow.run_id.in_(some), own)
+        for run_id, blob in session.execute(rows.order_by(ObservationRow.id)):
+            found[run_id].append(decode_grade(blob))
+    return [found[run_id] for run_id in run_ids]
 
 
 def _key(answer: Scored) -> str:

@@ -17,6 +17,7 @@ from probes.plan import Outcome, ProbeKind
 if TYPE_CHECKING:
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
+    from probes.evals.grade import Graded
     from probes.tools.scored import Scored
 
 
@@ -142,7 +143,8 @@ class Join:
 class RunResult:
     """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
     price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
-    cases, `reference_scored` those that the reference gave; `protocol` is what the protocol probe saw."""
+    cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
+    `protocol` is what the protocol probe saw."""
 
     status: RunStatus
     error_code: str | None = None
@@ -154,6 +156,8 @@ class RunResult:
     scored: Sequence[Scored] = ()
     reference_scored: Sequence[Scored] = ()
     protocol: ProtocolFacts | None = None
+    graded: Sequence[Graded] = ()
+    reference_graded: Sequence[Graded] = ()
     evidence: Sequence[EvidenceRecord] = ()
     metric_points: Sequence[MetricPoint] = ()
     baseline: Enrol | Join | None = None

@@ -27,14 +27,15 @@ BODY_LIFETIME = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A sample with its exchange as it will be stored: the work that needs no database is done."""
+    """A sample with its exchange as it will be stored: the work that needs no database is done. `body` is None of a
+    private one, whose exchange is not stored."""
 
     sample: Sample
-    body: bytes
+    body: bytes | None
 
     @classmethod
     def of(cls, sample: Sample) -> Packed:
-        return cls(sample, pack(sample))
+        return cls(sample, None if sample.item.private else pack(sample))
 
 
 def add_batch(session: Session, run_id: str, batch: Sequence[Packed], at: datetime) -> None:
@@ -47,7 +48,9 @@ def add_batch(session: Session, run_id: str, batch: Sequence[Packed], at: dateti
     new = insert_returning(session, SampleRow, rows, SampleRow.id, SampleRow.item_key, SampleRow.rep)
     expires_at = at + BODY_LIFETIME
     bodies = [
-        {"sample_id": sample_id, "blob": given[key, rep].body, "expires_at": expires_at} for sample_id, key, rep in new
+        {"sample_id": sample_id, "blob": body, "expires_at": expires_at}
+        for sample_id, key, rep in new
+        if (body := given[key, rep].body) is not None
     ]
     if bodies:
         session.connection().execute(insert(SampleBody), bodies)

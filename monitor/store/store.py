@@ -20,6 +20,8 @@ from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
 from monitor.store.observations import (
+    graded_of,
+    graded_rows,
     observation_rows,
     observations_of,
     protocol_of,
@@ -47,6 +49,7 @@ from probes.plan import ProbeKind, Sample
 
 if TYPE_CHECKING:
     from monitor.drift.protocol import ProtocolFacts
+    from probes.evals.grade import Graded
     from probes.tools.scored import Scored
 
 # Longer than any run may take, so that only a run whose process cannot be asked (another host's) waits for it.
@@ -182,6 +185,7 @@ class Store:
         """
         rows = observation_rows(run_id, result.observations) + scored_rows(run_id, result)
         rows += protocol_rows(run_id, result)
+        rows += graded_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
 
@@ -247,6 +251,11 @@ class Store:
         """What the protocol probe saw in a baseline's runs."""
         with self._sessions.read() as session:
             return protocol_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def baseline_graded(self, baseline_id: str) -> list[list[Graded]]:
+        """The grades of each of a baseline's runs, in the order in which the runs came in."""
+        with self._sessions.read() as session:
+            return graded_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def accept_baseline(
         self,

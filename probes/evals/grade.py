@@ -58,6 +58,15 @@ class Grade:
         return None if self.verdict is Verdict.UNGRADABLE else self.verdict is Verdict.RIGHT
 
 
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What became of one answer: the item's hash, its repeat, and the grade."""
+
+    item: str
+    rep: int
+    grade: Grade
+
+
 RIGHT = Grade(Verdict.RIGHT)
 
 

@@ -8,6 +8,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+# Most of any value is one of these, with which there is nothing to do.
+_PLAIN = frozenset({str, int, bool, type(None)})
+
 
 def canonical_json(value: Any) -> str:
     """Keys sorted, no blanks, no escapes that need not be. Raises ValueError naming the place of what is not JSON."""
@@ -25,9 +28,11 @@ def _plain(value: Any, place: str) -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise ValueError(f"{place or '/'} has a key that is no string: {key!r}")
-        return {key: _plain(item, f"{place}/{key}") for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else _plain(item, f"{place}/{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{place}/{position}") for position, item in enumerate(value)]
+        return [
+            item if type(item) in _PLAIN else _plain(item, f"{place}/{position}") for position, item in enumerate(value)
+        ]
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{place or '/'} is {value}, which JSON has no word for")
     if value is None or isinstance(value, str | bool | int | float):

@@ -6,10 +6,11 @@ a pattern is tried only on strings that it cannot take long for, and `uniqueItem
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -124,12 +125,23 @@ class ArgumentSchema:
     @cached_property
     def _validator(self) -> Any:
         try:
-            self._dialect.check_schema(self.parameters)
-            if _names_by_hazardous_pattern(self.parameters):
+            if not _may_judge(json.dumps(self.parameters, default=repr), self._dialect):
                 return None
             return self._dialect(self.parameters, registry=Registry(), format_checker=self._formats)
         except _UNJUDGEABLE:
             return None
+
+
+@lru_cache(maxsize=1_024)
+def _may_judge(parameters: str, dialect: Any) -> bool:
+    """Whether a schema is one, and safe to try. That takes longer than to judge by it, and requests declare the same
+    tools again and again."""
+    try:
+        schema = json.loads(parameters)
+        dialect.check_schema(schema)
+        return not _names_by_hazardous_pattern(schema)
+    except _UNJUDGEABLE:
+        return False
 
 
 def _fault(errors: list[ValidationError]) -> SchemaFault:

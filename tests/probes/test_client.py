@@ -16,7 +16,7 @@ from probes.errors import (
     ProviderProtocolError,
     ProviderRejectedError,
 )
-from probes.plan import Item, Outcome, Plan, ProbeKind
+from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from probes.target import Target
 from tests.endpoints import hostile
 from tests.endpoints.lawful import Lawful
@@ -316,3 +316,18 @@ def test_an_endpoint_without_a_list_of_models_says_so() -> None:
         models(hostile.unauthorized)
     with pytest.raises(ProviderProtocolError, match="text/html"):
         models(hostile.html())
+
+
+def test_samples_that_are_passed_on_are_those_that_are_sent() -> None:
+    passed: list[Sample] = []
+
+    async def send(base_url: str) -> list[Sample]:
+        async with Client(target(base_url)) as client:
+            await client.pass_on(plan(5), passed.append)
+            return await client.send(plan(5))
+
+    with ScriptedServer(Lawful()) as server:
+        sent = asyncio.run(send(server.base_url))
+
+    assert sorted(sample.item.key for sample in passed) == [sample.item.key for sample in sent]
+    assert all(sample.completion is not None for sample in passed)

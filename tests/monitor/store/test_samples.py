@@ -110,6 +110,15 @@ def test_many_samples_go_in_at_once(store: Store, run_id: str) -> None:
     assert len(store.exchanges(run_id)) == 137
 
 
+def test_of_a_private_sample_the_facts_are_kept_and_no_exchange(store: Store, run_id: str, session: Session) -> None:
+    open_one, private = sample("open"), sample("private")
+    store.add_samples(run_id, [open_one, replace(private, item=replace(private.item, private=True))], at=AT)
+
+    assert [one.item_key for one in store.exchanges(run_id)] == ["open"]
+    kept = {row.item_key: row.http_status for row in session.scalars(select(Sample))}
+    assert kept["private"] == kept["open"] == 200
+
+
 def test_a_finished_run_takes_no_more_samples(store: Store, run_id: str) -> None:
     store.finish_run(run_id, result(status=RunStatus.CANCELLED), at=AT)
 
