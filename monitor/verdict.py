@@ -80,8 +80,8 @@ class LatencyValue(_Document):
 
 
 class RateValue(_Document):
-    """`numerator` of `denominator`, of tool-call answers; null without a denominator. `excluded` counts what is in
-    neither, by reason; `reference` is the reference's value over the same cases."""
+    """`numerator` of `denominator`, of answers to tool-call cases or eval items; null without a denominator. `excluded`
+    counts what is in neither, by reason; `reference` is the reference's value over the same."""
 
     name: str
     value: float | None

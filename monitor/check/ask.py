@@ -97,9 +97,10 @@ class Manner:
 
 
 class Kept(Protocol):
-    """Where samples go: `keep` takes each as it is done, `flush` stores what was taken."""
+    """Where samples go: `keep` takes each as it is done and gives back what is judged of it, `flush` stores what was
+    taken."""
 
-    def keep(self, probe: ProbeKind, sample: Sample) -> None: ...
+    def keep(self, probe: ProbeKind, sample: Sample) -> Sample: ...
 
     def flush(self) -> None: ...
 
@@ -156,8 +157,7 @@ async def _ask(
 
                     def on_sample(sample: Sample, done: list[Sample] = done, probe: ProbeKind = plan.probe) -> None:
                         asked.charge += charge_of([sample], limits.sizes)
-                        done.append(sample)
-                        kept.keep(probe, sample)
+                        done.append(kept.keep(probe, sample))
                         storing.soon()
                         progress.step(f"asking: {probe.value}")
                         asked.capabilities = client.capabilities
@@ -165,6 +165,6 @@ async def _ask(
                             raise _BudgetReachedError
 
                     if plan.items:
-                        await client.send(plan, on_sample=on_sample)
+                        await client.pass_on(plan, on_sample)
             finally:
                 asked.charge += charge_of_unanswered(client.cancelled, limits.sizes)

@@ -22,7 +22,7 @@ from monitor.check.conclude import (
     record_of,
 )
 from monitor.check.judge import Judge, Judged
-from monitor.check.ledger import Ledger, Past, run_result
+from monitor.check.ledger import MOST_BASELINE_RUNS, Ledger, Past, run_result
 from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
@@ -44,6 +44,7 @@ from monitor.verdict import (
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
     from monitor.drift.protocol import ProtocolAssessment
@@ -53,11 +54,14 @@ if TYPE_CHECKING:
 class AskedCheck:
     """The second half of a check: everything was asked, nothing is judged yet."""
 
-    def __init__(self, endpoint: EndpointConfig, ledger: Ledger, asked: Asked, judge: Judge) -> None:
+    def __init__(
+        self, endpoint: EndpointConfig, ledger: Ledger, asked: Asked, judge: Judge, grading: Grading | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._ledger = ledger
         self._asked = asked
         self._judge = judge
+        self._grading = grading
         self._enrolled = False
 
     def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
@@ -80,6 +84,9 @@ class AskedCheck:
                 checks += found
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, parameters, protocol = self._finish_protocol(self._judge.protocol_answers(samples), samples)
+                checks += found
+            elif self._grading is not None and plan.probe is ProbeKind.EVALS:
+                found, rates = self._finish_evals(self._grading, samples)
                 checks += found
             else:
                 judged = self._finish_judged(plan.probe, samples)
@@ -194,6 +201,33 @@ class AskedCheck:
         statement = protocol_statement(answers, found, self._endpoint.prices)
         return checks, parameter_values(answers, found.before), statement
 
+    def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], tuple[RateValue, ...]]:
+        from monitor.check.evals import assess_answers, findings_of, mostly_new, rate_points, rate_values, with_items_of
+
+        answers = self._judge.eval_answers(grading)
+        past, runs = self._ledger.past_graded()
+        accepted, new = with_items_of(runs, answers.now), mostly_new(runs, answers.now)
+        found = assess_answers(answers, accepted, self._no_baseline_reason())
+        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        graded = any(one.grade.right is not None for one in answers.now)
+        room = new or len(accepted) < MOST_BASELINE_RUNS
+        change = _eval_baseline_change(past, found.drift.verdict, new=new) if graded and room else None
+        role = self._ledger.finish(
+            ProbeKind.EVALS,
+            replace(
+                self._result(samples),
+                graded=answers.now,
+                reference_graded=answers.reference,
+                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                metric_points=rate_points(answers),
+                baseline=change if self._may_be_baseline else None,
+            ),
+        )
+        # The first run of a suite enrols it, also where another suite's opened the baseline.
+        self._enrolled = self._enrolled or (role is not None and new)
+        checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
+        return checks, rate_values(answers, grading.items)
+
     def _finish_latency(self, samples: Sequence[Sample]) -> Check:
         values = latency_values(samples)
         check = latency_check(samples, values, Tokens.of(samples).total)
@@ -265,6 +299,14 @@ def _protocol_baseline_change(past: Past, answers: ProtocolAnswers, found: Proto
         return Enrol()
     moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.findings)
     return Join(past.baseline.id) if past.open_for_more and not moved else None
+
+
+def _eval_baseline_change(past: Past, drift: Verdict, *, new: bool) -> Enrol | Join | None:
+    """One baseline has the runs of all suites: what is mostly new to it joins, as a first run enrols."""
+    if past.baseline is None:
+        return Enrol()
+    unchanged = drift not in (Verdict.DRIFT, Verdict.SUSPECT) if new else drift is Verdict.OK
+    return Join(past.baseline.id) if unchanged else None
 
 
 def _served_model(samples: Sequence[Sample]) -> str | None:

@@ -17,10 +17,12 @@ from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
+from probes.evals.judge import ReferenceJudge
 from probes.plan import ProbeKind, Sample
-from reference_engine import ServableBackend
+from reference_engine import EngineError, ServableBackend
 
 if TYPE_CHECKING:
+    from monitor.check.evals import EvalAnswers, Grading
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
     from probes.tools.plan import ToolPlan
@@ -89,6 +91,24 @@ class Judge:
         from monitor.check.protocol import protocol_answers
 
         return protocol_answers(samples, self._reference.tokenizer)
+
+    def eval_answers(self, grading: Grading) -> EvalAnswers:
+        """The grades, and those of the reference's answers to the same items where there is one that converses. That it
+        fails is no fault of the endpoint's answers: they are graded all the same."""
+        from monitor.check.evals import EvalAnswers, not_compared
+
+        engine, allowed = self._reference.engine, self._reference.allowed
+        judge = ReferenceJudge(engine, profile=allowed[0]) if engine is not None and grading.needs_judge else None
+        now = grading.grades(judge)
+        if engine is None or not isinstance(engine, ServableBackend):
+            return EvalAnswers(now, (), not_compared("no reference that answers"))
+        told, theirs = partial(self._progress.step, "reference: evals"), grading.again()
+        try:
+            for sample in ask_reference(engine, allowed[0], grading.plan, told, within_s=self._answering_s):
+                theirs.take(sample)
+        except EngineError:
+            return EvalAnswers(now, (), not_compared("the reference could not be asked"))
+        return EvalAnswers(now, theirs.grades(judge), not_compared("the reference gave no answer"))
 
     def _expect(
         self,

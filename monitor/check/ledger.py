@@ -45,6 +45,7 @@ from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
     from monitor.drift.protocol import ProtocolFacts
+    from probes.evals.grade import Graded
     from probes.tools.scored import Scored
 
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
@@ -199,6 +200,13 @@ class Ledger:
         baseline = self._store.active_baseline(self._record.id, ProbeKind.PROTOCOL)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_protocol(baseline.id))
 
+    def past_graded(self) -> tuple[Past, Sequence[Sequence[Graded]]]:
+        """The evals' baseline, and the grades of each of its runs."""
+        if self._store is None or self._record is None:
+            return Past(), ()
+        baseline = self._store.active_baseline(self._record.id, ProbeKind.EVALS)
+        return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_graded(baseline.id))
+
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None
     ) -> Begun:
@@ -240,11 +248,12 @@ class Ledger:
         )
         return Begun(replace(plan, items=()) if finished else remaining(plan, earlier.samples), samples)
 
-    def keep(self, probe: ProbeKind, sample: Sample) -> None:
+    def keep(self, probe: ProbeKind, sample: Sample) -> Sample:
         run = self._runs.get(probe)
         if run is not None:
             run.waiting.append(sample)
             run.tokens += Tokens.of([sample])
+        return sample
 
     def flush(self) -> None:
         """Store the samples that wait."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from monitor.check.budget import Budget
 from monitor.errors import UsageError
 from probes.plan import ProbeKind
+
+if TYPE_CHECKING:
+    from monitor.check.eval_suite import EvalSuite
 
 DEFAULT_N = 40
 LEAST_N = 4
@@ -22,9 +25,10 @@ OFFERED = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
-    whose turn it is, and all experiments on parameters. timeout: seconds for all sending. confirms: whether it repeats
-    a check that found drift, on fresh prompts. keep_bodies: for how long requests and answers of earlier checks are
-    kept, where no service's configuration is stored that says so. Raises UsageError for what cannot be meant."""
+    whose turn it is, and all experiments on parameters. evals: the private suite to ask, by whoever has its key.
+    timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
+    keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
+    stored that says so. Raises UsageError for what cannot be meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N
@@ -33,6 +37,7 @@ class CheckOptions:
     save: bool = True
     confirms: bool = False
     whole_suite: bool = False
+    evals: EvalSuite | None = None
     keep_bodies: timedelta = timedelta(days=14)
 
     def __post_init__(self) -> None:

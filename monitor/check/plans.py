@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from probes.plan import Item, Plan, ProbeKind
 from reference_engine import EngineRequestError, TokenizerBackend
 
 if TYPE_CHECKING:
+    from monitor.check.eval_suite import EvalPlan
     from probes.tools.plan import ToolPlan
 
 _STREAM_TOKENS = 16
@@ -32,6 +33,8 @@ _TEMPLATE_TOKENS = 30
 _LONG_ANSWER = 256
 # Of fewer tool-call requests some cases would be asked not even once.
 _LEAST_PART = 0.2
+# Of fewer eval items nothing is concluded.
+_LEAST_ITEMS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +63,33 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plans in sending order; `tools` has the cases of the tool-call plan among them."""
+    """The plans in sending order; `tools` has the cases of the tool-call plan among them, `evals` the items of the
+    private suite's."""
 
     plans: tuple[Plan, ...]
     tools: ToolPlan | None = None
+    evals: EvalPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of what was asked for is planned: single-token requests, and the part of the tool-call requests."""
+    """How much of what was asked for is planned: single-token requests, and the part of the tool-call requests, which
+    is not to be below `least`, or of a private suite's."""
 
     n: int
     part: float = 1.0
+    least: float = _LEAST_PART
 
     def cut(self, share: float) -> Extent:
-        return Extent(
-            max(LEAST_N, min(self.n - 1, int(self.n * share))), max(_LEAST_PART, self.part * min(share, 0.98))
+        return replace(
+            self,
+            n=max(LEAST_N, min(self.n - 1, int(self.n * share))),
+            part=max(self.least, self.part * min(share, 0.98)),
         )
+
+    @property
+    def smallest(self) -> bool:
+        return self.n == LEAST_N and self.part <= self.least
 
 
 def make_plans(
@@ -89,6 +102,11 @@ def make_plans(
 ) -> Planned:
     """Of one seed, nonce and time always the same ones. Accounting reads the usage of the logprobs requests where there
     are any, and sends its own only without them."""
+    if options.evals is not None:
+        from monitor.check.eval_suite import eval_plan
+
+        evals = eval_plan(options.evals, extent.part)
+        return Planned((evals.plan,), evals=evals)
     plans: list[Plan] = []
     seed, nonce, n = drawn.seed, drawn.nonce, extent.n
     if ProbeKind.LOGPROBS in options.probes:
@@ -145,19 +163,27 @@ def affordable_plans(
             "--max-cost needs prices, and the configuration names none for this endpoint.",
             remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
         )
-    extent = Extent(options.n)
+    extent = _whole(options)
     while True:
         planned = make_plans(options, drawn, has_reference=has_reference, extent=extent, tokenizer=tokenizer)
         estimate = estimate_plans(planned.plans, tokenizer, prices)
         use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
         if use is None or use.share >= 1.0:
             return planned, estimate
-        if extent.n == LEAST_N and extent.part <= _LEAST_PART:
+        if extent.smallest:
             raise BudgetError(
                 f"The smallest check would take {use.words}.",
                 remedy="Raise the limit, or choose fewer probes with --probe.",
             )
         extent = extent.cut(use.share)
+
+
+def _whole(options: CheckOptions) -> Extent:
+    """Of a private suite any part may be asked, down to so few items that nothing could be concluded."""
+    if options.evals is None:
+        return Extent(options.n)
+    requests = len(options.evals.items) * options.evals.reps
+    return Extent(LEAST_N, least=min(1.0, _LEAST_ITEMS / requests))
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
@@ -171,8 +197,9 @@ def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, pr
 
 
 def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
-    """Prompt tokens: exact with a tokenizer, otherwise guessed from the characters."""
-    if tokenizer is not None and "messages" in item.request:
+    """Prompt tokens: exact with a tokenizer, otherwise, and of eval items, which may be thousands of any form, guessed
+    from the characters."""
+    if tokenizer is not None and not item.private and "messages" in item.request:
         with contextlib.suppress(EngineRequestError):  # a template need not know every form of history
             return accounting.expected_prompt_tokens(tokenizer, item.request)
     said = json.dumps([item.request.get(part, []) for part in ("messages", "prompt", "tools")])
@@ -184,6 +211,6 @@ def _answer_size(item: Item) -> int:
     and is no budget."""
     limits = [item.request[name] for name in TOKEN_LIMITS if name in item.request]
     # An experiment may ask for a limit that means nothing, or for several answers.
-    most = [limit if isinstance(limit, int) and limit > 0 else _LONG_ANSWER for limit in limits] or [1]
+    most = [limit if isinstance(limit, int) and limit > 0 else _LONG_ANSWER for limit in limits]
     n = item.request.get("n")
-    return min(*most, _LONG_ANSWER) * (n if isinstance(n, int) and n > 0 else 1)
+    return min([_LONG_ANSWER, *most]) * (n if isinstance(n, int) and n > 0 else 1)

@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from monitor import clock
-from monitor.check.ask import Limits, Manner, Stop, ask
+from monitor.check.ask import Kept, Limits, Manner, Stop, ask
 from monitor.check.finish import AskedCheck
 from monitor.check.judge import Judge
 from monitor.check.ledger import Ledger
@@ -26,6 +27,9 @@ from monitor.verdict import VerdictDocument
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind
 from reference_engine.errors import CodedError
+
+if TYPE_CHECKING:
+    from monitor.check.evals import Grading
 
 NONCE_BYTES = 16
 
@@ -99,6 +103,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
     """
     started, endpoint = clock.now(), work.endpoint
     code_version = version("endpoint-monitor")
+    kept, grading = _kept(work.planned, ledger)
     begun = {plan.probe: ledger.begin(plan, endpoint, code_version, reference.identity) for plan in work.planned.plans}
     to_ask = [run.to_ask for run in begun.values()]
     progress.begin(_steps(to_ask, reference), "asking")
@@ -108,7 +113,7 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         to_ask,
         work.manner,
         before={probe: run.samples for probe, run in begun.items()},
-        kept=ledger,
+        kept=kept,
         progress=progress,
     )
     ledger.charge = asked.charge
@@ -118,7 +123,18 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
         judge = Judge(reference, work.probes, progress, answering_s=work.answering_s)
-        return Done(AskedCheck(endpoint, ledger, asked, judge).finish(work.planned, started), asked.stop)
+        return Done(AskedCheck(endpoint, ledger, asked, judge, grading).finish(work.planned, started), asked.stop)
+
+
+def _kept(planned: Planned, ledger: Ledger) -> tuple[Kept, Grading | None]:
+    """Where samples go; where a private suite is asked, as grades of its items. Raises IsolationError."""
+    if planned.evals is None:
+        return ledger, None
+    # Here: a process that asks no evals has no use for what grades them.
+    from monitor.check.evals import Grading, KeptGrades
+
+    grading = Grading(planned.evals)
+    return KeptGrades(ledger, grading), grading
 
 
 def _known(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Capabilities:

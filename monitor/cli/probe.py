@@ -12,11 +12,28 @@ import typer
 
 from monitor import clock
 from monitor.check.budget import Budget
+from monitor.check.eval_suite import EvalSuite
 from monitor.check.options import DEFAULT_N, OFFERED, PROBES, CheckOptions
 from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
 from monitor.check.run import NONCE_BYTES, run_check
+from monitor.cli.opened_suite import BUILT_IN, eval_suite
 from monitor.cli.output import print_json, stdout_console
+from monitor.cli.probe_options import (
+    AsJson,
+    DryRun,
+    Failing,
+    JunitFile,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
+    MdFile,
+    Model,
+    Provider,
+    Reps,
+    Save,
+    Timeout,
+)
 from monitor.cli.progress import progress_bar
 from monitor.config import EndpointConfig, load_config
 from monitor.config.times import parse_duration
@@ -25,7 +42,7 @@ from monitor.render.junit import junit
 from monitor.render.markdown import markdown
 from monitor.render.terminal import print_verdict
 from monitor.settings import load_settings
-from monitor.verdict import FailOn, VerdictDocument, exit_code
+from monitor.verdict import VerdictDocument, exit_code
 from probes.plan import Plan, ProbeKind
 
 
@@ -37,33 +54,31 @@ class Probe(StrEnum):
     PROTOCOL = ProbeKind.PROTOCOL.value
 
 
-class Suite(StrEnum):
-    QUICK = "quick"
-    FULL = "full"
-
-
 def probe(
-    provider: Annotated[str, typer.Option(help="The provider's slug in the configuration.")],
-    model: Annotated[
-        str | None, typer.Option(help="The model's slug; needed where the provider serves several.")
-    ] = None,
+    provider: Provider,
+    model: Model = None,
     probes: Annotated[
         list[Probe] | None, typer.Option("--probe", help="Only this probe; may be given several times.")
     ] = None,
     suite: Annotated[
-        Suite | None, typer.Option(help="All probes, of tool calls the eighth whose turn it is; or all that they have.")
+        str | None,
+        typer.Option(
+            metavar="quick|full|NAME",
+            help="All probes, of tool calls the eighth whose turn it is; or all they have; or a private suite, alone.",
+        ),
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")] = None,
-    max_requests: Annotated[int | None, typer.Option(help="Requests that may be sent, every try counted.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens of prompts and answers that may be used.")] = None,
-    timeout: Annotated[str | None, typer.Option(help="Stop sending after this time, such as 90s or 10m.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
-    junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file.")] = None,
-    md_file: Annotated[Path | None, typer.Option("--md", help="Also write Markdown to this file.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
-    save: Annotated[bool, typer.Option("--save/--no-save", help="Keep the run; without, nothing is written.")] = True,
-    fail_on: Annotated[FailOn, typer.Option(help="What exit code 3 stands for.")] = "drift",
+    reps: Reps = 1,
+    max_cost: MaxCost = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    timeout: Timeout = None,
+    as_json: AsJson = False,
+    junit_file: JunitFile = None,
+    md_file: MdFile = None,
+    dry_run: DryRun = False,
+    save: Save = True,
+    fail_on: Failing = "drift",
 ) -> None:
     """Probe an endpoint now: is it what it claims, and has it changed?
 
@@ -73,10 +88,12 @@ def probe(
     settings = load_settings()
     config = load_config(settings.config)
     endpoint = _one_endpoint(config.endpoints(provider, model), provider)
+    evals = _private(suite, probes, reps)
     options = CheckOptions(
-        probes=_chosen(probes, suite),
+        probes=_chosen(probes, suite) if evals is None else (ProbeKind.EVALS,),
         n=n,
-        whole_suite=suite is Suite.FULL,
+        whole_suite=suite == "full",
+        evals=evals,
         budget=Budget(max_cost, max_requests, max_tokens),
         timeout=None if timeout is None else _seconds(timeout),
         save=save,
@@ -98,7 +115,18 @@ def probe(
     raise typer.Exit(code)
 
 
-def _chosen(probes: list[Probe] | None, suite: Suite | None) -> tuple[ProbeKind, ...]:
+def _private(suite: str | None, probes: list[Probe] | None, reps: int) -> EvalSuite | None:
+    """The private suite that is asked for; it is asked alone."""
+    if suite is None or suite in BUILT_IN:
+        if reps != 1:
+            raise UsageError("--reps is for private suites.", remedy="Name one with --suite.")
+        return None
+    if probes:
+        raise UsageError("A private suite is asked alone, without --probe.", remedy="Leave --probe out.")
+    return eval_suite(suite, reps)
+
+
+def _chosen(probes: list[Probe] | None, suite: str | None) -> tuple[ProbeKind, ...]:
     named = {probe.value for probe in probes or ()}
     offered = PROBES if suite is None and not named else OFFERED
     return tuple(kind for kind in offered if not named or kind.value in named)

@@ -1,12 +1,11 @@
-"""`monitor suites`: import, list, show, lint and remove private eval sets. Their text is printed only by --reveal."""
+"""`monitor suites`: import, list, show, lint, run and remove private eval sets. Their text is printed only by
+--reveal."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +13,27 @@ import typer
 
 from monitor import clock
 from monitor.cli.access_store import this_person
+from monitor.cli.opened_suite import BUILT_IN, checked_name, no_suite, opened_suite
 from monitor.cli.output import print_json, print_message, print_table
+from monitor.cli.probe_options import (
+    DryRun,
+    Failing,
+    JunitFile,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
+    MdFile,
+    Model,
+    Provider,
+    Reps,
+    Save,
+    Timeout,
+)
 from monitor.cli.recorded import created_store, opened_store
 from monitor.errors import UsageError
 from monitor.settings import load_settings
 from monitor.store.suites import SuiteRecord
-from monitor.suites.key import key_to_open, key_to_seal
+from monitor.suites.key import key_to_seal
 from monitor.suites.suites import OpenSuite, Source, Suites, opened
 from probes.evals.formats import Format, Reading, detect, load_companion, read_items
 from probes.evals.item import EvalItem, GraderKind
@@ -32,9 +46,8 @@ LINT_SCHEMA = "monitor.suite_lint/1"
 REMOVE_SCHEMA = "monitor.suite_remove/1"
 
 EXIT_FLAWED = UsageError.exit_code
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
-app = typer.Typer(no_args_is_help=True, help="Import, list, show, check and remove private eval sets.")
+app = typer.Typer(no_args_is_help=True, help="Import, list, show, check, run and remove private eval sets.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Name = Annotated[str, typer.Argument(help="The suite's name.")]
@@ -57,7 +70,7 @@ def import_suite(
     as_json: AsJson = False,
 ) -> None:
     """Make a file a version of a suite, sealed. Items that are there already make no new version."""
-    chosen = _checked(name or file.stem.lower().replace(" ", "-"))
+    chosen = checked_name(name or file.stem.lower().replace(" ", "-"))
     settings = load_settings()
     reading = _reading(file, how, second, grader)
     with created_store() as store:
@@ -95,7 +108,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what a suite is made of: hashes, counts, categories; of its text nothing without --reveal."""
-    with _stored(name) as (suites, suite):
+    with opened_suite(name) as (suites, suite):
         if reveal:
             suites.note_revealed(suite.record, actor=this_person(), at=clock.now())
             _print_text(suite, as_json=as_json)
@@ -123,10 +136,51 @@ def lint_suite(
         with opened(Path(target)) as file:
             problems = list(lint((numbered.line, numbered.item) for numbered in read_items(file, reading)))
     else:
-        with _stored(_checked(target)) as (_, suite):
+        with opened_suite(checked_name(target)) as (_, suite):
             problems = list(lint(enumerate(suite.items(), start=1), suite.head.canary))
     _print_problems(target, problems, as_json=as_json)
     raise typer.Exit(EXIT_FLAWED if any(problem.error for problem in problems) else 0)
+
+
+@app.command()
+def run(
+    name: Name,
+    provider: Provider,
+    model: Model = None,
+    reps: Reps = 1,
+    max_cost: MaxCost = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    timeout: Timeout = None,
+    as_json: AsJson = False,
+    junit_file: JunitFile = None,
+    md_file: MdFile = None,
+    dry_run: DryRun = False,
+    save: Save = True,
+    fail_on: Failing = "drift",
+) -> None:
+    """Ask an endpoint a suite's items, and grade the answers: `monitor probe --suite NAME`."""
+    # Here: the other commands of suites have no use for what a check is made of.
+    from monitor.cli.probe import probe
+
+    if name in BUILT_IN:
+        raise no_suite(name)
+    probe(
+        provider,
+        model,
+        suite=name,
+        reps=reps,
+        max_cost=max_cost,
+        max_requests=max_requests,
+        max_tokens=max_tokens,
+        timeout=timeout,
+        as_json=as_json,
+        junit_file=junit_file,
+        md_file=md_file,
+        dry_run=dry_run,
+        save=save,
+        fail_on=fail_on,
+    )
 
 
 @app.command()
@@ -134,36 +188,12 @@ def remove(name: Name, as_json: AsJson = False) -> None:
     """Delete a suite with all its versions. What it found stays, with the hashes of its items."""
     with opened_store() as store:
         if store is None:
-            raise _no_suite(name)
+            raise no_suite(name)
         Suites(store.sessions).remove(name, actor=this_person(), at=clock.now())
     if as_json:
         print_json({"schema": REMOVE_SCHEMA, "name": name})
     else:
         print_message(f"Removed {name}.")
-
-
-@contextmanager
-def _stored(name: str) -> Iterator[tuple[Suites, OpenSuite]]:
-    settings = load_settings()
-    with opened_store() as store:
-        if store is None:
-            raise _no_suite(name)
-        suites = Suites(store.sessions)
-        suites.versions(name)
-        yield suites, suites.open(name, key_to_open(settings, settings.data))
-
-
-def _no_suite(name: str) -> UsageError:
-    return UsageError(f"There is no suite {name}.", remedy="`monitor suites list` shows them.")
-
-
-def _checked(name: str) -> str:
-    if _NAME.fullmatch(name) is None:
-        raise UsageError(
-            f"'{name}' is neither a file nor a name for a suite.",
-            remedy="A name has up to 64 lower-case letters, digits, dots, dashes and underscores. Choose with --name.",
-        )
-    return name
 
 
 def _reading(file: Path, how: Format | None, second: Path | None, grader: GraderKind | None) -> Reading:

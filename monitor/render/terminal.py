@@ -74,10 +74,10 @@ def _checks(document: VerdictDocument) -> Table:
 
 def _rates(rates: Sequence[RateValue]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in ("tool calls", "now", "of", "reference", "left out"):
+    for name in ("rate", "now", "of", "reference", "left out"):
         table.add_column(name, overflow="fold")
     for cells in rate_rows(rates):
-        table.add_row(*map(escape, cells))
+        table.add_row(*map(_plain, cells))
     return table
 
 

@@ -107,7 +107,13 @@ _SHOWN_RATES = (
 def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
     """Name, value with interval, numerator and denominator, the reference's value, and what is in neither."""
     named = {rate.name: rate for rate in rates}
-    return [_rate_row(named[name]) for name in _SHOWN_RATES if name in named]
+    shown = [*(name for name in _SHOWN_RATES if name in named), *(name for name in named if _is_accuracy(name))]
+    return [_rate_row(named[name]) for name in shown]
+
+
+def _is_accuracy(name: str) -> bool:
+    """Of a private suite, or of one of its categories."""
+    return name.partition(".")[0] == "accuracy"
 
 
 def _rate_row(rate: RateValue) -> tuple[str, ...]:

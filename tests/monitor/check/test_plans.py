@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
 import pytest
 
 from monitor.check.budget import Budget
+from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.options import CheckOptions
-from monitor.check.plans import Drawn, Extent, make_plans
-from monitor.errors import UsageError
+from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
+from monitor.errors import BudgetError, UsageError
+from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.plan import ProbeKind
 
 SEED, NONCE = bytes(32), bytes(16)
@@ -94,3 +97,35 @@ def test_a_part_of_the_tool_requests_asks_every_case() -> None:
 
     assert len(part) == ceil(len(whole) / 2)
     assert cases(part) == cases(whole)
+
+
+def suite_of(items: int, reps: int = 1) -> EvalSuite:
+    asked = [{"messages": [{"role": "user", "content": f"item {number}"}], "temperature": 0} for number in range(items)]
+    return EvalSuite("s", 1, "0" * 64, tuple(EvalItem(one, Grader(GraderKind.EXACT), "x") for one in asked), reps)
+
+
+def test_a_suite_is_asked_in_turns_and_the_same_of_it_is_left_out_whatever_its_files_order() -> None:
+    suite = suite_of(10, reps=2)
+    whole, part = eval_plan(suite).plan.items, eval_plan(suite, 0.3).plan.items
+    turned = eval_plan(replace(suite, items=suite.items[::-1]), 0.3).plan.items
+
+    assert [item.rep for item in whole] == [0] * 10 + [1] * 10
+    assert {item.key for item in whole[:10]} == {item.sha256 for item in suite.items}
+    assert part == whole[:6] == turned
+    assert all(item.private and item.request["temperature"] == 0 for item in whole)
+    assert "item 3" not in repr(suite) + repr(eval_plan(suite).items.keys())
+
+
+@pytest.mark.parametrize(("most", "sent"), [(100, 50), (20, 20), (8, 8), (7, None)])
+def test_of_a_suite_as_much_is_asked_as_is_affordable(most: int, sent: int | None) -> None:
+    options = CheckOptions(probes=(ProbeKind.EVALS,), evals=suite_of(50), budget=Budget(requests=most))
+    drawn = Drawn(SEED, NONCE, AT)
+    if sent is None:
+        with pytest.raises(BudgetError):
+            affordable_plans(options, drawn, tokenizer=None, has_reference=False, prices=None)
+        return
+    planned, estimate = affordable_plans(options, drawn, tokenizer=None, has_reference=False, prices=None)
+    assert 0.8 * sent <= estimate.requests <= sent
+    assert [plan.probe for plan in planned.plans] == [ProbeKind.EVALS]
+    # Without a limit of its own an answer is taken to be a long one.
+    assert estimate.tokens.completion == 256 * estimate.requests

@@ -1,0 +1,220 @@
+"""The private evals of a check: answers become grades as they come, and what the grades say."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from monitor.check.ask import Kept
+from monitor.check.eval_suite import EvalPlan
+from monitor.drift.eval_assess import RATE, EvalAssessment, assess_evals
+from monitor.drift.findings import Finding
+from monitor.drift.paired_items import Marks
+from monitor.drift.rates import Rate, clustered_rate, rate
+from monitor.drift.rule import Verdict
+from monitor.store import MetricPoint
+from monitor.verdict import RateValue
+from probes.completion import Completion
+from probes.evals.grade import Graded, Reason, ungradable
+from probes.evals.grade import Verdict as Mark
+from probes.evals.grading import grade
+from probes.evals.item import EvalItem, GraderKind
+from probes.evals.judge import Judge
+from probes.evals.sandbox import run_isolated
+from probes.plan import Plan, ProbeKind, Sample
+from reference_engine import EngineRequestError
+
+ACCURACY = "accuracy"
+# One of these takes seconds, in which other answers would wait.
+_SLOW = (GraderKind.CODE, GraderKind.JUDGE)
+
+
+class Grading:
+    """Grades answers as they come, so that a suite of any length needs little memory: of an answer nothing is left but
+    its grade and its facts. Answers whose grading takes long are graded when everything was asked.
+
+    Raises IsolationError, before anything is paid for, where code would have to be run and cannot be isolated.
+    """
+
+    def __init__(self, plan: EvalPlan) -> None:
+        self._plan = plan
+        if self._asks(GraderKind.CODE):
+            run_isolated("")
+        self._done: list[Graded] = []
+        self._waiting: list[Sample] = []
+
+    def take(self, sample: Sample) -> Sample:
+        """What is still of use of the sample."""
+        item = self._plan.items[sample.item.key]
+        if item.grader.kind in _SLOW:
+            self._waiting.append(sample)
+        else:
+            self._done.append(_graded(item, sample, None))
+        return _without_text(sample)
+
+    def grades(self, judge: Judge | None) -> list[Graded]:
+        """Of every answer that came, in the plan's order."""
+        self._done += [_graded(self._plan.items[sample.item.key], sample, judge) for sample in self._waiting]
+        self._waiting = []
+        return sorted(self._done, key=lambda one: (one.rep, one.item))
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan.plan
+
+    @property
+    def items(self) -> Mapping[str, EvalItem]:
+        return self._plan.items
+
+    @property
+    def needs_judge(self) -> bool:
+        return self._asks(GraderKind.JUDGE)
+
+    def again(self) -> Grading:
+        """For another's answers to the same plan."""
+        return Grading(self._plan)
+
+    def _asks(self, kind: GraderKind) -> bool:
+        return any(item.grader.kind is kind for item in self._plan.items.values())
+
+
+class KeptGrades:
+    """Keeps samples in `kept`, and those of a plan of evals as grades."""
+
+    def __init__(self, kept: Kept, grading: Grading) -> None:
+        self._kept = kept
+        self._grading = grading
+
+    def keep(self, probe: ProbeKind, sample: Sample) -> Sample:
+        left = self._kept.keep(probe, sample)
+        return self._grading.take(left) if probe is ProbeKind.EVALS else left
+
+    def flush(self) -> None:
+        self._kept.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class EvalAnswers:
+    """Grades of one plan: the endpoint's, and the reference's, or why there are none."""
+
+    now: Sequence[Graded]
+    reference: Sequence[Graded]
+    no_reference: Finding
+
+
+def not_compared(why: str) -> Finding:
+    return Finding(Verdict.INAPPLICABLE, why, unit=RATE)
+
+
+def assess_answers(answers: EvalAnswers, past: Sequence[Sequence[Graded]], no_past: str) -> EvalAssessment:
+    """`past`: the grades of the runs to compare with."""
+    return assess_evals(
+        marks_of(answers.now),
+        past=marks_of(one for run in past for one in run),
+        reference=marks_of(answers.reference),
+        no_past=Finding(Verdict.INCONCLUSIVE, no_past, unit=RATE, n=len({one.item for one in answers.now})),
+        no_reference=answers.no_reference,
+    )
+
+
+def findings_of(found: EvalAssessment) -> dict[str, Finding]:
+    """By the name of the check."""
+    return {ProbeKind.EVALS.value: found.drift, f"fidelity.{ProbeKind.EVALS.value}": found.fidelity}
+
+
+def with_items_of(runs: Iterable[Sequence[Graded]], now: Sequence[Graded]) -> list[Sequence[Graded]]:
+    """The runs that asked any of the items: an endpoint's baseline has the runs of all suites."""
+    items = {one.item for one in now}
+    return [run for run in runs if any(one.item in items for one in run)]
+
+
+def mostly_new(runs: Iterable[Sequence[Graded]], now: Sequence[Graded]) -> bool:
+    """Whether the runs asked less than half of the items: another suite's, or those of a version with other items."""
+    asked, known = {one.item for one in now}, {one.item for run in runs for one in run}
+    return 2 * len(asked & known) < len(asked)
+
+
+def marks_of(graded: Iterable[Graded]) -> Marks:
+    marks: defaultdict[str, list[bool | None]] = defaultdict(list)
+    for one in graded:
+        marks[one.item].append(one.grade.right)
+    return dict(marks)
+
+
+def accuracy(graded: Sequence[Graded]) -> Rate:
+    """Right answers of those that can be graded; the others are counted by their reason."""
+    excluded = Counter(_reason(one) for one in graded if one.grade.verdict is Mark.UNGRADABLE)
+    counted = [[mark for mark in marks if mark is not None] for marks in marks_of(graded).values()]
+    right, asked = [sum(marks) for marks in counted], [len(marks) for marks in counted]
+    if max(asked, default=0) <= 1:
+        return rate(sum(right), sum(asked), excluded=excluded)
+    return clustered_rate(right, asked, excluded=excluded)
+
+
+def rate_values(answers: EvalAnswers, items: Mapping[str, EvalItem]) -> tuple[RateValue, ...]:
+    """The accuracy of all items and, where they have several categories, of each of these."""
+    names = sorted({items[one.item].category for one in answers.now})
+    whole = _rate_value(ACCURACY, answers.now, answers.reference)
+    if len(names) < 2:
+        return (whole,)
+    parts = [
+        _rate_value(f"{ACCURACY}.{name or '–'}", *(_of(side, name, items) for side in (answers.now, answers.reference)))
+        for name in names
+    ]
+    return (whole, *parts)
+
+
+def rate_points(answers: EvalAnswers) -> list[MetricPoint]:
+    """Of the whole alone: a category's name is the suite's own, and stays out of the store."""
+    found = accuracy(answers.now)
+    name = f"{ProbeKind.EVALS.value}.{ACCURACY}"
+    return [] if found.value is None else [MetricPoint(name, found.value, found.denominator)]
+
+
+def _of(side: Sequence[Graded], category: str, items: Mapping[str, EvalItem]) -> list[Graded]:
+    return [one for one in side if items[one.item].category == category]
+
+
+def _rate_value(name: str, now: Sequence[Graded], reference: Sequence[Graded]) -> RateValue:
+    found = accuracy(now)
+    return RateValue(
+        name=name,
+        value=found.value,
+        numerator=found.numerator,
+        denominator=found.denominator,
+        excluded=dict(found.excluded),
+        interval=None if found.low is None or found.high is None else (found.low, found.high),
+        method=found.method,
+        reference=accuracy(reference).value,
+    )
+
+
+def _reason(one: Graded) -> str:
+    return (one.grade.reason or Reason.UNGRADED).value
+
+
+def _graded(item: EvalItem, sample: Sample, judge: Judge | None) -> Graded:
+    try:
+        found = grade(item, sample, judge)
+    except EngineRequestError:  # the judge has no room for the question
+        found = ungradable(Reason.NO_JUDGE)
+    return Graded(item.sha256, sample.item.rep, found)
+
+
+def _without_text(sample: Sample) -> Sample:
+    """Its counts, its quirks and the names that the endpoint gives itself."""
+    attempts = tuple(replace(attempt, headers={}, body=b"", message=None) for attempt in sample.attempts)
+    completion = None if sample.completion is None else _facts(sample.completion)
+    return replace(sample, completion=completion, attempts=attempts, request={})
+
+
+def _facts(completion: Completion) -> Completion:
+    return Completion(
+        completion.disposition,
+        completion.quirks,
+        completion.http_status,
+        usage=completion.usage,
+        model=completion.model,
+        system_fingerprint=completion.system_fingerprint,
+    )
