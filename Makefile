@@ -48,6 +48,7 @@ bench: setup ## measure what docs/benchmarks.md reports but the engine's longer 
 	@if [ -x $(PEERS)/bin/python ]; then $(RUN) -m benchmarks.foreign_endpoint; \
 	  else echo 'benchmarks.foreign_endpoint left out: it needs what make bench-peers installs.'; fi
 	$(RUN) -m benchmarks.toolcall_power
+	$(RUN) -m benchmarks.evals
 	$(RUN) -m benchmarks.service
 	$(RUN) -m benchmarks.engine --rounds 1 --first-table-only
 

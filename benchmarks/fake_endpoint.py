@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.fake_endpoint [--delay 0.05]
 
 Prints its base URL. Answers are chat completions of one token with twenty log-probabilities, of 64 kinds that differ
-in their tokens.
+in their tokens; to a request with tools, calls of a tool `search`, of which one kind in 16 has wrong arguments.
 """
 
 from __future__ import annotations
@@ -31,12 +31,28 @@ def _answer(number: int) -> tuple[bytes, bytes]:
     top = [
         {"token": name, "logprob": -(i + 1) * math.log(2), "bytes": list(name.encode())} for i, name in enumerate(names)
     ]
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": names[0]},
-        "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
-        "finish_reason": "length",
+    return _body(
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": names[0]},
+            "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
+            "finish_reason": "length",
+        }
+    )
+
+
+def _call(number: int) -> tuple[bytes, bytes]:
+    arguments = {"query": f"word{number}", "limit": "many" if number % 16 == 0 else number + 1}
+    function = {"name": "search", "arguments": json.dumps(arguments)}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": f"call_{number}", "type": "function", "function": function}],
     }
+    return _body({"index": 0, "message": message, "finish_reason": "tool_calls"})
+
+
+def _body(choice: dict[str, Any]) -> tuple[bytes, bytes]:
     rest = {
         "object": "chat.completion",
         "created": 1760000000,
@@ -48,6 +64,7 @@ def _answer(number: int) -> tuple[bytes, bytes]:
 
 
 _ANSWERS = [_answer(number) for number in range(64)]
+_CALLS = [_call(number) for number in range(64)]
 
 
 class _Endpoint(asyncio.Protocol):
@@ -61,12 +78,14 @@ class _Endpoint(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._waiting += data
         while (length := self._next_request()) is not None:
-            place = zlib.crc32(self._waiting[:length].partition(_END_OF_HEAD)[2])
+            asked = self._waiting[:length].partition(_END_OF_HEAD)[2]
             self._waiting = self._waiting[length:]
+            answers = _CALLS if b'"tools":' in asked else _ANSWERS
+            answer = answers[zlib.crc32(asked) % len(answers)]
             if self._delay:
-                asyncio.get_running_loop().call_later(self._delay, self._reply, place)
+                asyncio.get_running_loop().call_later(self._delay, self._reply, answer)
             else:
-                self._reply(place)
+                self._reply(answer)
 
     def _next_request(self) -> int | None:
         """The length of the request that has arrived in whole."""
@@ -78,8 +97,8 @@ class _Endpoint(asyncio.Protocol):
         whole = head + len(_END_OF_HEAD) + length
         return whole if len(self._waiting) >= whole else None
 
-    def _reply(self, place: int) -> None:
-        body = (b"%d" % next(_ids)).join(_ANSWERS[place % len(_ANSWERS)])
+    def _reply(self, answer: tuple[bytes, bytes]) -> None:
+        body = (b"%d" % next(_ids)).join(answer)
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
         self._transport.write(head + body)
 
