@@ -130,17 +130,22 @@ class Loop:
 
     def _run(self) -> None:
         flight: _Flight | None = None
+        gained: Lane | None = None
         while not self._closed:
             self._take_messages()
             ahead = self._next()
-            landed = flight
-            if landed is not None:
-                self._land(landed)
+            if gained is not None:
+                _hand_out(gained, flight)
+                gained = None
+            if flight is not None:
+                self._land(flight)
+                gained = flight.planned.lane
             planned = ahead or self._next()
             flight = None if planned is None else self._launch(planned)
-            if landed is not None:
-                _hand_out(landed.planned.lane, flight)
             if flight is None:
+                if gained is not None:
+                    _hand_out(gained, None)
+                    gained = None
                 self._rest()
         if flight is not None:
             error = flight.passed.exception() or _closed()

@@ -220,7 +220,7 @@ def _top(values: NDArray[np.float64], top_k: int) -> tuple[tuple[int, float], ..
 def _sample(values: NDArray[np.float64], params: SamplingParams, rng: np.random.Generator) -> int:
     if params.temperature == 0:
         return int(values.argmax())
-    weights = np.exp(values / params.temperature)
+    weights = np.exp((values - values.max()) / params.temperature)
     order = np.argsort(-weights)
     kept = order[: int(np.searchsorted(np.cumsum(weights[order]) / weights.sum(), params.top_p)) + 1]
     return int(rng.choice(kept, p=weights[kept] / weights[kept].sum()))
