@@ -14,7 +14,7 @@ from monitor.service.installation import Installation
 from monitor.service.lock import held
 from monitor.service.python import python
 from monitor.service.sockets import listening, socket_folder, url_of
-from monitor.service.wakeups import HANDLED, starting
+from monitor.service.wakeups import HANDLED, leave_if_asked, starting
 from monitor.settings import Settings
 
 
@@ -45,5 +45,6 @@ def keep(installation: Installation) -> NoReturn:
         os.set_inheritable(descriptor, True)
     # They wait for the new program, whose own handlers are not there from its first line.
     signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    leave_if_asked()
     command = python("monitor.service.keep", installation.to_json())
     os.execv(command[0], command)  # noqa: S606

@@ -13,17 +13,37 @@ from typing import Any, Self
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
+class _Asked:
+    """Whether SIGTERM came while a service was starting."""
+
+    to_stop = False
+
+
 @contextmanager
 def starting() -> Iterator[None]:
     """Before there is a supervisor: SIGTERM ends the block as an error does, and SIGHUP is ignored, since the
     configuration is about to be read."""
+    _Asked.to_stop = False
     hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    end = signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    end = signal.signal(signal.SIGTERM, _leave)
     try:
         yield
+        leave_if_asked()
     finally:
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGHUP, hangup)
+
+
+def leave_if_asked() -> None:
+    """SystemExit where SIGTERM came since `starting` and went unheard: what a handler raises while an object is freed,
+    Python drops."""
+    if _Asked.to_stop:
+        sys.exit()
+
+
+def _leave(*_: object) -> None:
+    _Asked.to_stop = True
+    sys.exit()
 
 
 class Wakeups:
