@@ -10,9 +10,10 @@ import numpy as np
 
 from monitor.drift.findings import Assessment, Fidelity, Finding
 from monitor.drift.interval import Interval
+from monitor.drift.rates import Rate
 from monitor.drift.rule import Verdict
 from monitor.store import EvidenceRecord, MetricPoint
-from monitor.verdict import CauseWeight, Check, FidelityStatement, LatencyValue, QuirkCount, Telling
+from monitor.verdict import CauseWeight, Check, FidelityStatement, LatencyValue, QuirkCount, RateValue, Telling
 from probes import latency
 from probes.plan import ProbeKind, Sample
 
@@ -121,6 +122,20 @@ def metric_points(assessment: Assessment, judged: Sequence[ProbeKind]) -> list[M
         for name in wanted.get(probe, ())
         if (finding := named[name]).value is not None
     ]
+
+
+def rate_value(name: str, rate: Rate, reference: Rate) -> RateValue:
+    """A rate as the document has it, beside the reference's over the same items."""
+    return RateValue(
+        name=name,
+        value=rate.value,
+        numerator=rate.numerator,
+        denominator=rate.denominator,
+        excluded=dict(rate.excluded),
+        interval=None if rate.low is None or rate.high is None else (rate.low, rate.high),
+        method=rate.method,
+        reference=reference.value,
+    )
 
 
 def latency_values(samples: Sequence[Sample]) -> tuple[LatencyValue, ...]:

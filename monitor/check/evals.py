@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from monitor.check.ask import Kept
+from monitor.check.conclude import rate_value
 from monitor.check.eval_suite import EvalPlan
 from monitor.drift.eval_assess import RATE, EvalAssessment, assess_evals
 from monitor.drift.findings import Finding
@@ -177,17 +178,7 @@ def _of(side: Sequence[Graded], category: str, items: Mapping[str, EvalItem]) ->
 
 
 def _rate_value(name: str, now: Sequence[Graded], reference: Sequence[Graded]) -> RateValue:
-    found = accuracy(now)
-    return RateValue(
-        name=name,
-        value=found.value,
-        numerator=found.numerator,
-        denominator=found.denominator,
-        excluded=dict(found.excluded),
-        interval=None if found.low is None or found.high is None else (found.low, found.high),
-        method=found.method,
-        reference=accuracy(reference).value,
-    )
+    return rate_value(name, accuracy(now), accuracy(reference))
 
 
 def _reason(one: Graded) -> str:

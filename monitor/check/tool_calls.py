@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
+from monitor.check.conclude import rate_value
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family
-from monitor.drift.rates import Rate
 from monitor.drift.tool_assess import ToolAssessment
 from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
@@ -71,20 +71,7 @@ def rate_points(answers: ToolAnswers) -> list[MetricPoint]:
 
 def rate_values(answers: ToolAnswers) -> tuple[RateValue, ...]:
     ours, theirs = tool_metrics(answers.now), tool_metrics(answers.reference)
-    return tuple(_shown(name, rate, theirs) for name, rate in ours.items())
-
-
-def _shown(name: str, rate: Rate, reference: Mapping[str, Rate]) -> RateValue:
-    return RateValue(
-        name=name,
-        value=rate.value,
-        numerator=rate.numerator,
-        denominator=rate.denominator,
-        excluded=dict(rate.excluded),
-        interval=None if rate.low is None or rate.high is None else (rate.low, rate.high),
-        method=rate.method,
-        reference=reference[name].value,
-    )
+    return tuple(rate_value(name, rate, theirs[name]) for name, rate in ours.items())
 
 
 def _name(probe: str, family: Family) -> str:
