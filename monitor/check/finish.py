@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
 from monitor.config import EndpointConfig
+from monitor.drift.findings import Finding
 from monitor.drift.rule import Verdict, roll_up
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
-    from monitor.drift.protocol import ProtocolAssessment
-    from monitor.drift.tool_assess import ToolAssessment
 
 
 class AskedCheck:
@@ -171,7 +170,11 @@ class AskedCheck:
                 reference_scored=answers.reference,
                 evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
                 metric_points=rate_points(answers),
-                baseline=_tool_baseline_change(past, answers, found) if self._may_be_baseline else None,
+                baseline=_wide_baseline_change(
+                    past, found.drift.values(), answered=any(answer.completed for answer in answers.now)
+                )
+                if self._may_be_baseline
+                else None,
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -193,7 +196,9 @@ class AskedCheck:
                 protocol=answers.facts,
                 evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
                 metric_points=protocol_points(answers),
-                baseline=_protocol_baseline_change(past, answers, found) if self._may_be_baseline else None,
+                baseline=_wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
+                if self._may_be_baseline
+                else None,
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -280,24 +285,14 @@ def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
     return Join(past.baseline.id) if unchanged and past.open_for_more else None
 
 
-def _tool_baseline_change(past: Past, answers: ToolAnswers, found: ToolAssessment) -> Enrol | Join | None:
-    """As for the other probes; where a run has too little in common with the baseline to tell, it joins as well: each
-    asks an eighth of the cases, and the baseline is to know them all."""
-    if not any(answer.completed for answer in answers.now):
+def _wide_baseline_change(past: Past, findings: Iterable[Finding], *, answered: bool) -> Enrol | Join | None:
+    """Of tool calls and the protocol. As for the other probes, but a run of which too little can be told joins as well:
+    each asks a part of the cases, and rare kinds of answers need many runs."""
+    if not answered:
         return None
     if past.baseline is None:
         return Enrol()
-    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.drift.values())
-    return Join(past.baseline.id) if past.open_for_more and not moved else None
-
-
-def _protocol_baseline_change(past: Past, answers: ProtocolAnswers, found: ProtocolAssessment) -> Enrol | Join | None:
-    """As for tool calls: a run of which little can be told joins too, since rare kinds of answers need many runs."""
-    if not answers.facts.variants:
-        return None
-    if past.baseline is None:
-        return Enrol()
-    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in found.findings)
+    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in findings)
     return Join(past.baseline.id) if past.open_for_more and not moved else None
 
 
