@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from reference_engine.interface import (
     SamplingParams,
     Scored,
     ServableBackend,
+    ServedBackend,
     TokenDistribution,
     TokenizerBackend,
     Tool,
@@ -62,12 +63,14 @@ __all__ = [
     "SamplingParams",
     "Scored",
     "ServableBackend",
+    "ServedBackend",
     "TokenDistribution",
     "TokenizerBackend",
     "Tool",
     "load_engine",
     "load_tokenizer",
     "noise_cloud",
+    "served",
     "served_here",
 ]
 
@@ -112,6 +115,14 @@ def served_here(engine: ServableBackend, *, profile: str = "fp32") -> AbstractCo
     from reference_engine.server.here import served_here as serve
 
     return serve(engine, ServerSettings(profile=profile, drain_s=0.0))
+
+
+def served(engine: ServableBackend | ServedBackend, *, profile: str = "fp32") -> AbstractContextManager[Address]:
+    """Where conversations are held with `engine`, until the context ends: in its service, or in this process, as
+    `served_here` does. Raises EngineError."""
+    if isinstance(engine, ServedBackend):
+        return nullcontext(engine.served(profile))
+    return served_here(engine, profile=profile)
 
 
 def noise_cloud(

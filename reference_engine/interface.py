@@ -1,6 +1,6 @@
 """The public interface of the reference engine: what a reference can be asked, whoever answers.
 
-`ReferenceBackend` is implemented by the in-process engine and, later, by remote engines; the callers never see which.
+`ReferenceBackend` is implemented by the in-process engine and by remote engines; the callers never see which.
 Log-probabilities are natural logarithms (nats) of the raw distribution at temperature 1, in float64.
 """
 
@@ -178,10 +178,12 @@ class ReferenceBackend(TokenizerBackend, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is, up to and with /v1, and the bearer token that it lets in."""
+    """Where a server is, up to and with /v1; the bearer token that it lets in, None where it asks for none; and the
+    path of the unix socket that leads there, None where the host and port of `base_url` do."""
 
     base_url: str
-    token: str = field(repr=False)
+    token: str | None = field(repr=False)
+    socket: str | None = None
 
 
 @runtime_checkable
@@ -190,3 +192,12 @@ class ServableBackend(ReferenceBackend, Protocol):
 
     @property
     def structure(self) -> Structure: ...
+
+
+@runtime_checkable
+class ServedBackend(ReferenceBackend, Protocol):
+    """A model of a service, which holds conversations with it itself."""
+
+    def served(self, profile: str) -> Address:
+        """Where they are held, under `profile`. Raises EngineError."""
+        ...

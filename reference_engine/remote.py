@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from reference_engine import bundle, wire
 from reference_engine.errors import EngineRequestError
 from reference_engine.interface import (
+    Address,
     Description,
     GeneratedToken,
     Message,
@@ -81,6 +82,10 @@ class RemoteTokenizer:
             add_generation_prompt=add_generation_prompt,
         )
 
+    def is_current(self) -> bool:
+        """Whether the files are still those that were opened: every question is refused once they are not."""
+        return self._ask("open", lambda answer: bool(answer["revision"] == self._asked["revision"]), revision=None)
+
     def close(self) -> None:
         """Closes the connections; the service keeps the model for the next who asks."""
         self._service.close()
@@ -94,7 +99,7 @@ class RemoteTokenizer:
 
 
 class RemoteEngine(RemoteTokenizer):
-    """Implements ReferenceBackend: `model` is `bundled`, or the path of weights on the service's machine."""
+    """Implements ServedBackend: `model` is `bundled`, or the path of weights on the service's machine."""
 
     _KIND = "engine"
 
@@ -162,6 +167,11 @@ class RemoteEngine(RemoteTokenizer):
             profile=profile,
         )
         return iter(tokens)
+
+    def served(self, profile: str) -> Address:
+        """Beside the questions, behind the same token. Several conversations go at a time, and a restart of the service
+        ends none; one with changed files is refused."""
+        return self._ask("converse", lambda answer: self._service.served_at(str(answer["path"])), profile=profile)
 
 
 def load_remote_tokenizer(url: str, path: str | Path, *, token: str | None = None) -> RemoteTokenizer:

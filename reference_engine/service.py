@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from reference_engine.address import connection_to, read_address
 from reference_engine.errors import EngineError, EngineRequestError, ModelFileError, ModelNotFoundError
+from reference_engine.interface import Address
 
 _RETRY_SECONDS = 0.1
 _KINDS = {kind.code: kind for kind in (EngineError, ModelFileError, ModelNotFoundError, EngineRequestError)}
@@ -31,6 +32,7 @@ class ReferenceService:
 
     def __init__(self, url: str, *, token: str | None, timeout_s: float, patience_s: float) -> None:
         self.address = read_address(url)
+        self._token = token
         self._headers = _headers(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -53,6 +55,13 @@ class ReferenceService:
                 if left == 0:
                     raise self._error(f"broke off its answer: {_reason(error)}") from error
         raise AssertionError("unreachable")
+
+    def served_at(self, path: str) -> Address:
+        """The address of an OpenAI-compatible server among the service's paths."""
+        at = self.address
+        if at.scheme == "unix":
+            return Address(f"http://localhost{path}/v1", self._token, at.path)
+        return Address(f"{at}{path}/v1", self._token)
 
     def close(self) -> None:
         """Every later question raises EngineError."""
@@ -118,6 +127,9 @@ class ReferenceService:
     def _refusal(self, status: int, content: bytes) -> EngineError:
         if status == 401:
             return self._error("refuses the token", "Give MONITOR_REFERENCE_TOKEN the value that the service has.")
+        if status in (404, 405):
+            remedy = "Check that this address is a reference service, and of the release that runs here."
+            return self._error(f"answers with status {status}", remedy)
         try:
             problem = json.loads(content)
             return _KINDS.get(problem["code"], EngineError)(problem["detail"], remedy=problem["remedy"])

@@ -54,6 +54,7 @@ def create_app(engine: ServableBackend, settings: ServerSettings) -> FastAPI:
     _add_model_routes(app, served)
     _add_answer_routes(app, served)
     app.state.drain = partial(served.turns.drain, settings.drain_s)
+    app.state.close = served.close
     return app
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from reference_engine.errors import EngineError
+from reference_engine.server.users import Users
 
 T = TypeVar("T")
 
@@ -23,6 +24,7 @@ class Opened(Generic[T]):
 
     backend: T
     revision: str
+    users: Users = field(default_factory=Users, compare=False)
 
     def of_revision(self, wanted: str | None) -> T:
         """Raises EngineError where a caller has begun with other weights, or other arithmetic, than these."""
@@ -37,7 +39,8 @@ class Opened(Generic[T]):
 class Kept(Generic[T]):
     """`locate` gives the path of a named model, or raises.
 
-    `at_hand` is safe for several threads; `get`, which opens and closes, is for the one thread that computes.
+    `at_hand` is safe for several threads; `get`, which opens and closes, is for the one thread that computes. What has
+    users is closed when they have left, and only where nothing else can make room.
     """
 
     def __init__(
@@ -87,14 +90,19 @@ class Kept(Generic[T]):
         with self._lock:
             changed = self._kept.pop(path, None)
         if changed is not None:
-            self._close(changed[1].backend)
+            self._end(changed[1])
         self._shrink_to(self._most - 1)
 
     def _shrink_to(self, count: int) -> None:
         while len(self._kept) > count:
             with self._lock:
-                _, (_, oldest) = self._kept.popitem(last=False)
-            self._close(oldest.backend)
+                unused = (path for path, (_, opened) in self._kept.items() if not opened.users.any)
+                _, leaving = self._kept.pop(next(unused, next(iter(self._kept))))
+            self._end(leaving)
+
+    def _end(self, opened: Opened[T]) -> None:
+        opened.users.see_off()
+        self._close(opened.backend)
 
 
 def _stamp(path: Path) -> Stamp:

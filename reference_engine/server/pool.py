@@ -9,16 +9,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from fastapi import FastAPI
+
 from reference_engine import bundle, load_engine
 from reference_engine.errors import EngineRequestError
-from reference_engine.interface import ReferenceBackend
+from reference_engine.interface import ServableBackend
+from reference_engine.server.app import create_app
 from reference_engine.server.kept import Kept, Opened
+from reference_engine.server.settings import ServerSettings
 from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import read_tokenizer
 
 T = TypeVar("T")
 
 _TOKENIZERS = 8
+# As many as one check asks at a time, and half of what runs in one batch: what is scored meanwhile finds room. The
+# others wait, rather than be sent away and lose the answer to a question.
+_CONVERSATIONS, _WAITING = 32, 4096
 
 
 class ReferencePool:
@@ -26,18 +33,36 @@ class ReferencePool:
 
     def __init__(self, keep: int) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
-        self.engines: Kept[ReferenceBackend] = Kept(weights_at, _open_engine, lambda engine: engine.close(), keep)
+        self.engines: Kept[ServableBackend] = Kept(weights_at, _open_engine, self._close_engine, keep)
         self.tokenizers: Kept[ModelTokenizer] = Kept(tokenizer_at, _open_tokenizer, lambda _: None, _TOKENIZERS)
+        self._servers: dict[tuple[ServableBackend, str], FastAPI] = {}
 
     async def compute(self, step: Callable[[], T]) -> T:
         """Takes its turn behind the steps asked for before."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+
+    def server(self, engine: ServableBackend, profile: str) -> FastAPI:
+        """Holds conversations with an open engine; made by the thread that computes. Raises EngineRequestError for an
+        unknown profile."""
+        found = self.server_at_hand(engine, profile)
+        if found is None:
+            settings = ServerSettings(profile, active_limit=_CONVERSATIONS, queue_limit=_WAITING)
+            found = self._servers[engine, profile] = create_app(engine, settings)
+        return found
+
+    def server_at_hand(self, engine: ServableBackend, profile: str) -> FastAPI | None:
+        return self._servers.get((engine, profile))
 
     def close(self) -> None:
         """Waits for the step that is being computed and drops those behind it."""
         self._thread.shutdown(wait=True, cancel_futures=True)
         self.engines.close()
         self.tokenizers.close()
+
+    def _close_engine(self, engine: ServableBackend) -> None:
+        for key in [key for key in self._servers if key[0] is engine]:
+            self._servers.pop(key).state.close()
+        engine.close()
 
 
 def weights_at(model: str) -> Path:
@@ -58,7 +83,7 @@ def _check_absolute(model: str) -> None:
         )
 
 
-def _open_engine(path: Path) -> Opened[ReferenceBackend]:
+def _open_engine(path: Path) -> Opened[ServableBackend]:
     engine = load_engine(path)
     return Opened(engine, engine.fingerprint("fp32"))
 

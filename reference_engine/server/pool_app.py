@@ -1,4 +1,5 @@
-"""The routes of a reference service: one for each method of a tokenizer or an engine, and how errors leave them."""
+"""The routes of a reference service: one for each method of a tokenizer or an engine, those of conversations, and how
+errors leave them."""
 
 from __future__ import annotations
 
@@ -19,11 +20,13 @@ from reference_engine import wire
 from reference_engine.errors import CodedError
 from reference_engine.server.bearer import OPEN_TO_ALL, BearerGate
 from reference_engine.server.body_limit import BodyLimit
-from reference_engine.server.errors import ApiError, ErrorBoundary
+from reference_engine.server.conversations import ROOT, Conversations
+from reference_engine.server.errors import ErrorBoundary
 from reference_engine.server.kept import Kept
 from reference_engine.server.pool import ReferencePool
 from reference_engine.server.problem_document import problem_response
 from reference_engine.server.questions import (
+    Converse,
     Describe,
     Fingerprint,
     Generate,
@@ -33,6 +36,7 @@ from reference_engine.server.questions import (
     Score,
     TokenBytes,
     Tokenize,
+    check_is_json,
 )
 from reference_engine.server.stream import while_connected
 
@@ -63,6 +67,7 @@ def _routes(pool: ReferencePool) -> list[Route]:
     async def alive(_: Request) -> Response:
         return JSONResponse({"status": "ok", "open": len(pool.engines)})
 
+    conversations = Conversations(pool)
     at_hand: list[tuple[str, Kept[Any], _Questions]] = [
         ("tokenizer", pool.tokenizers, _OF_TOKENIZERS),
         ("engine", pool.engines, _OF_ENGINES),
@@ -76,14 +81,14 @@ def _routes(pool: ReferencePool) -> list[Route]:
         ),
         *(_route(f"/v1/engine/{name}", question, partial(_computed, pool)) for name, question in _COMPUTED.items()),
         _route("/v1/engine/generate", Generate, partial(_generated, pool)),
+        _route("/v1/engine/converse", Converse, conversations.prepared),
+        Route(f"{ROOT}/{{name}}/{{what:path}}", conversations, methods=["POST"]),
     ]
 
 
 def _route(path: str, kind: type[Q], answer: Callable[[Q], Coroutine[Any, Any, wire.Document]]) -> Route:
     async def endpoint(request: Request) -> Response:
-        # A web page in a browser on this machine can send other types without asking.
-        if request.headers.get("content-type") != "application/json":
-            raise ApiError("The body was not read: its Content-Type is not application/json.", http_status=415)
+        check_is_json(request.headers)
         question = kind.model_validate_json(await request.body())
         return JSONResponse(await while_connected(request, answer(question)))
 

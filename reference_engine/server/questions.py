@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
 
 from reference_engine import wire
 from reference_engine.errors import EngineRequestError
 from reference_engine.interface import GeneratedToken, ReferenceBackend, SamplingParams, TokenizerBackend
+from reference_engine.server.errors import ApiError
 
 _BLOCK = 1024
 # `wire.number` writes what JSON cannot as text; whether such a value will do is the engine's to say.
@@ -125,3 +127,13 @@ class Generate(Question):
 
     def started(self, backend: ReferenceBackend) -> Iterator[GeneratedToken]:
         return backend.generate(self.ids, SamplingParams(**self.params.model_dump()), profile=self.profile)
+
+
+class Converse(Question):
+    profile: str
+
+
+def check_is_json(headers: Headers) -> None:
+    """A web page in a browser on this machine can send other types without asking. Raises ApiError."""
+    if headers.get("content-type") != "application/json":
+        raise ApiError("The body was not read: its Content-Type is not application/json.", http_status=415)
