@@ -47,7 +47,8 @@ class Client:
 
     `capabilities` is what is known about the endpoint, and grows by what its refusals teach; keep it for the next run.
     `cancelled` holds the items whose requests were on their way when the sending was ended.
-    `pace` says when a request may leave; by default the target's `rpm` does, for this client alone.
+    `pace` says when a request may leave; by default the target's `rpm` does, for this client alone. `transport` is how
+    it gets there; by default over the network, with the public authorities trusted.
     Making one raises ProviderAuthError or ProviderProtocolError where the key or a configured header cannot be sent.
     """
 
@@ -58,6 +59,7 @@ class Client:
         *,
         clock: Clock | None = None,
         pace: Turns | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self.capabilities = capabilities or Capabilities()
         self.cancelled: list[Item] = []
@@ -66,9 +68,10 @@ class Client:
         self._pace = pace or Pace(target.rpm, self._clock)
         self._jitter = random.Random()
         self._heard_from = False
-        transport = Transport(target.policy, clock=self._clock, max_connections=target.max_concurrency)
-        self._transport = transport
-        self._asker = Asker(target, transport, self._clock)
+        self._transport = transport or Transport(
+            target.policy, clock=self._clock, max_connections=target.max_concurrency
+        )
+        self._asker = Asker(target, self._transport, self._clock)
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()

@@ -159,7 +159,7 @@ class AskedCheck:
             past=accepted,
             reference=answers.reference,
             no_past=self._no_baseline_reason(),
-            no_reference="no reference answers",
+            no_reference=answers.no_reference,
         )
         tokens, findings = Tokens.of(samples).total, findings_of(found)
         role = self._ledger.finish(

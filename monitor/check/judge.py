@@ -11,7 +11,7 @@ from monitor.check.ledger import Past
 from monitor.check.observe import observe
 from monitor.check.options import Progress
 from monitor.check.reference import OpenReference
-from monitor.check.reference_side import ask_reference
+from monitor.check.reference_side import ask_reference, converses
 from monitor.drift.assess import assess, explain, needs_explanation
 from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
@@ -19,7 +19,7 @@ from monitor.drift.observation import Observation
 from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
 from probes.evals.judge import ReferenceJudge
 from probes.plan import ProbeKind, Sample
-from reference_engine import EngineError, ServableBackend
+from reference_engine import EngineError
 
 if TYPE_CHECKING:
     from monitor.check.evals import EvalAnswers, Grading
@@ -77,14 +77,18 @@ class Judge:
         return Judged(self._reference.allowed, checks, material, found)
 
     def tool_answers(self, plan: ToolPlan, samples: Sequence[Sample]) -> ToolAnswers:
-        """The answers scored, and those of the reference to the same requests where there is one that converses."""
+        """The answers scored, and those of the reference to the same requests where there is one that converses. Where
+        it fails, that is no fault of the endpoint's answers."""
         from monitor.check.tool_calls import ToolAnswers, score_all
 
         now, engine = score_all(plan, samples), self._reference.engine
-        if engine is None or not isinstance(engine, ServableBackend):
+        if not converses(engine):
             return ToolAnswers(now, ())
         told = partial(self._progress.step, "reference: tool calls")
-        asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
+        try:
+            asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
+        except EngineError:
+            return ToolAnswers(now, (), "the reference could not be asked")
         return ToolAnswers(now, score_all(plan, asked))
 
     def protocol_answers(self, samples: Sequence[Sample]) -> ProtocolAnswers:
@@ -100,7 +104,7 @@ class Judge:
         engine, allowed = self._reference.engine, self._reference.allowed
         judge = ReferenceJudge(engine, profile=allowed[0]) if engine is not None and grading.needs_judge else None
         now = grading.grades(judge)
-        if engine is None or not isinstance(engine, ServableBackend):
+        if not converses(engine):
             return EvalAnswers(now, (), not_compared("no reference that answers"))
         told, theirs = partial(self._progress.step, "reference: evals"), grading.again()
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
@@ -15,7 +15,7 @@ from monitor.errors import ConfigError
 from monitor.expectation import reference_fingerprint
 from monitor.settings import Settings, load_settings
 from monitor.store import ReferenceIdentity
-from reference_engine import ReferenceBackend, TokenizerBackend, load_engine, load_tokenizer
+from reference_engine import Description, ReferenceBackend, TokenizerBackend, load_engine, load_tokenizer
 from reference_engine.bundle import resolve_model
 from reference_engine.remote import RemoteEngine, RemoteTokenizer, load_remote_tokenizer
 
@@ -23,12 +23,13 @@ from reference_engine.remote import RemoteEngine, RemoteTokenizer, load_remote_t
 @dataclass(frozen=True, slots=True)
 class OpenReference:
     """`engine` is None where only the tokenizer is known; `identity` names everything an expectation depends on.
-    `turn` is held by whoever uses the engine: one thread at a time."""
+    `turn` is held by whoever uses an engine of this process, one thread at a time; a service has many askers anyway."""
 
     engine: ReferenceBackend | None
     tokenizer: TokenizerBackend | None
     allowed: tuple[str, ...]
     identity: ReferenceIdentity | None
+    description: Description | None = None
     turn: AbstractContextManager[object] = field(default_factory=RLock, compare=False)
 
     def __enter__(self) -> Self:
@@ -41,6 +42,10 @@ class OpenReference:
             self.engine.close()
         elif isinstance(self.tokenizer, RemoteTokenizer):
             self.tokenizer.close()
+
+    def is_current(self) -> bool:
+        """Whether its service has the files still that were opened there. Raises EngineError where nobody answers."""
+        return not isinstance(self.tokenizer, RemoteTokenizer) or self.tokenizer.is_current()
 
 
 def open_reference(config: ReferenceConfig | None) -> OpenReference:
@@ -55,11 +60,12 @@ def open_reference(config: ReferenceConfig | None) -> OpenReference:
             raise ConfigError("A reference names neither weights nor tokenizer.", remedy="Give one of them.")
         return OpenReference(None, _tokenizer(config.tokenizer, load_settings()), (), None)
     engine = _engine(config.weights, load_settings())
-    known = engine.describe().profiles
+    description = engine.describe()
     identity = ReferenceIdentity(
-        reference_fingerprint(engine), "reference-engine", version("endpoint-monitor"), tuple(known)
+        reference_fingerprint(engine), "reference-engine", version("endpoint-monitor"), description.profiles
     )
-    return OpenReference(engine, engine, config.allowed_profiles, identity)
+    opened = OpenReference(engine, engine, config.allowed_profiles, identity, description)
+    return replace(opened, turn=nullcontext()) if isinstance(engine, RemoteEngine) else opened
 
 
 def _engine(weights: Path | str, settings: Settings) -> ReferenceBackend:

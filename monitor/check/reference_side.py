@@ -4,34 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ssl
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
-from probes.client import Client
+from probes.client import Client, OnSample
+from probes.clock import SystemClock
 from probes.errors import ProbeError
 from probes.plan import Item, Plan, Sample
+from probes.socket_network import SocketNetwork
 from probes.target import Target
-from reference_engine import Address, EngineError, ServableBackend, served_here
+from probes.transport import Transport
+from reference_engine import Address, EngineError, ReferenceBackend, ServableBackend, ServedBackend, served
+
+Conversing = ServableBackend | ServedBackend
 
 # As many as the engine runs in one batch; more only wait.
 _CONCURRENCY = 32
 _TIMEOUT_S = 600.0
 
 
+def converses(engine: ReferenceBackend | None) -> TypeGuard[Conversing]:
+    """Whether a reference holds conversations, here or in its service."""
+    return isinstance(engine, ServableBackend | ServedBackend)
+
+
 def ask_reference(
-    engine: ServableBackend, profile: str, plan: Plan, told: Callable[[], None], *, within_s: float | None = None
+    engine: Conversing, profile: str, plan: Plan, told: Callable[[], None], *, within_s: float | None = None
 ) -> list[Sample]:
     """The reference's answers to the plan's items under `profile`, as many as come within the time; `told` is called
     with each.
 
     Its randomness is the item's own, so that it answers the same item alike each time. Raises EngineError.
     """
+    answered: list[Sample] = []
+
+    def on_sample(sample: Sample) -> None:
+        answered.append(sample)
+        told()
+
+    hear_reference(engine, profile, plan, on_sample, within_s=within_s)
+    return answered
+
+
+def hear_reference(
+    engine: Conversing, profile: str, plan: Plan, on_sample: OnSample, *, within_s: float | None = None
+) -> None:
+    """`ask_reference` for plans of any length: `on_sample` is called with each answer as it comes, and nothing of it
+    stays here."""
     seeded = replace(plan, items=tuple(map(_seeded, plan.items)))
-    with served_here(engine, profile=profile) as address:
-        return asyncio.run(_ask(address, seeded, told, within_s))
+    with served(engine, profile=profile) as address:
+        asyncio.run(_ask(address, seeded, on_sample, within_s))
 
 
-async def _ask(address: Address, plan: Plan, told: Callable[[], None], within_s: float | None) -> list[Sample]:
+def client_of(address: Address) -> Client:
+    """Raises ProbeError. It trusts whom this machine trusts, as everything does that asks a reference."""
     target = Target(
         base_url=address.base_url,
         served_name="reference",
@@ -41,20 +69,24 @@ async def _ask(address: Address, plan: Plan, told: Callable[[], None], within_s:
         timeout_s=_TIMEOUT_S,
         idle_timeout_s=_TIMEOUT_S,
     )
-    answered: list[Sample] = []
+    transport = Transport(
+        target.policy,
+        clock=SystemClock(),
+        max_connections=_CONCURRENCY,
+        tls=ssl.create_default_context() if address.base_url.startswith("https:") else None,
+        network=None if address.socket is None else SocketNetwork(address.socket),
+    )
+    return Client(target, transport=transport)
 
-    def on_sample(sample: Sample) -> None:
-        answered.append(sample)
-        told()
 
+async def _ask(address: Address, plan: Plan, on_sample: OnSample, within_s: float | None) -> None:
     try:
-        async with asyncio.timeout(within_s), Client(target) as client:
-            await client.send(plan, on_sample=on_sample)
+        async with asyncio.timeout(within_s), client_of(address) as client:
+            await client.pass_on(plan, on_sample)
     except TimeoutError:
-        return answered
+        return
     except ProbeError as error:
         raise EngineError(f"The reference could not be asked: {error.message}", remedy=error.remedy) from error
-    return answered
 
 
 def _seeded(item: Item) -> Item:

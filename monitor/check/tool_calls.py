@@ -15,7 +15,7 @@ from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
 from probes.plan import ProbeKind, Sample
-from probes.tools.families.suite import instances
+from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import ToolPlan, plan, share
 from probes.tools.score import score
 from probes.tools.scored import Scored
@@ -27,17 +27,26 @@ FIDELITY = "fidelity"
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswers:
-    """Scored answers to one plan: the endpoint's, and the reference's where one was asked."""
+    """Scored answers to one plan: the endpoint's, and the reference's, or why there are none."""
 
     now: Sequence[Scored]
     reference: Sequence[Scored]
+    no_reference: str = "no reference answers"
 
 
-def tool_plan(seed: bytes, nonce: bytes, at: datetime, *, whole: bool, part: float = 1.0) -> ToolPlan:
+def tool_plan(
+    seed: bytes,
+    nonce: bytes,
+    at: datetime,
+    *,
+    whole: bool,
+    part: float = 1.0,
+    pool: Sequence[Instance] | None = None,
+) -> ToolPlan:
     """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
-    comes first: each stretch of a plan asks all its cases alike."""
+    comes first: each stretch of a plan asks all its cases alike. `pool` is what calibration kept of T3's candidates."""
     since = at - _START
-    cases = [one.case for one in instances(seed, since // _EPOCH)]
+    cases = [one.case for one in instances(seed, since // _EPOCH, pool=pool)]
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
     made = plan(cases, seed=seed, run_nonce=nonce)

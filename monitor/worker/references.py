@@ -1,4 +1,4 @@
-"""The references of one process: each is opened when it is first needed, once, and stays open."""
+"""The references of one process: each is opened when it is first needed, once, and stays open until it is another."""
 
 from __future__ import annotations
 
@@ -21,11 +21,18 @@ class References:
         if config is None:
             return open_reference(None)
         key = replace(config, allowed_profiles=())
-        with self._lock:
-            if key not in self._open:
-                self._open[key] = open_reference(config)
-            return replace(self._open[key], allowed=config.allowed_profiles)
+        known = self._open.get(key)
+        if known is None or not known.is_current():
+            known = self._renewed(key, config, known)
+        return replace(known, allowed=config.allowed_profiles)
 
     def close(self) -> None:
         for reference in self._open.values():
             reference.__exit__(None, None, None)
+
+    def _renewed(self, key: ReferenceConfig, config: ReferenceConfig, known: OpenReference | None) -> OpenReference:
+        """Opened again unless another thread was quicker. The old one is left to whoever uses it still."""
+        with self._lock:
+            if self._open.get(key) is known:
+                self._open[key] = open_reference(config)
+            return self._open[key]

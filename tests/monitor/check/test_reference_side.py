@@ -1,0 +1,123 @@
+"""The reference is asked what an endpoint was asked, in this process or in a service, with the same answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from monitor.check.reference_side import ask_reference, converses
+from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
+from reference_engine import EngineError, load_engine
+from reference_engine.remote import RemoteEngine
+from reference_engine.server.run import bind
+from reference_engine.server.socket_file import bind_socket_file
+from tests.reference_engine.pool_server import running_pool, url_of
+from tests.reference_engine.tiny_models import write_tiny_model
+
+PLAN = Plan(
+    ProbeKind.TOOL_CALLS,
+    tuple(
+        Item(
+            f"{word}-{mode}",
+            rep,
+            {
+                "messages": [{"role": "user", "content": word}],
+                "temperature": 1,
+                "max_tokens": 12,
+                "stream": mode == "stream",
+            },
+        )
+        for word in ("then", "an é")
+        for mode in ("stream", "plain")
+        for rep in range(6)
+    ),
+    "0" * 64,
+    "1",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"), "llama").folder
+
+
+@contextmanager
+def pool_process(*arguments: str) -> Iterator[str]:
+    """`reference-engine pool` as it is started in production; the URL that it says it answers at."""
+    command = [sys.executable, "-m", "reference_engine", "pool", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield process.stderr.readline().removeprefix("references on ").strip()
+        finally:
+            process.kill()
+
+
+def texts(samples: list[Sample]) -> dict[tuple[str, int], str | None]:
+    assert {sample.outcome for sample in samples} == {Outcome.OK}
+    return {
+        (sample.item.key, sample.item.rep): None if sample.completion is None else sample.completion.content
+        for sample in samples
+    }
+
+
+def nothing() -> None:
+    """Nobody is to be told."""
+
+
+@pytest.fixture(scope="module")
+def said_here(folder: Path) -> dict[tuple[str, int], str | None]:
+    engine = load_engine(folder)
+    found = texts(ask_reference(engine, "fp32", PLAN, nothing))
+    engine.close()
+    return found
+
+
+def test_a_service_in_another_process_answers_what_the_engine_here_answers(
+    folder: Path, tmp_path: Path, said_here: dict[tuple[str, int], str | None]
+) -> None:
+    told: list[None] = []
+
+    with pool_process("--socket", str(tmp_path / "pool.sock")) as url:
+        remote = RemoteEngine(url, folder)
+        assert converses(remote)
+        assert texts(ask_reference(remote, "fp32", PLAN, lambda: told.append(None))) == said_here
+        remote.close()
+
+    assert len(told) == len(PLAN.items)
+
+
+def test_so_does_one_behind_a_port_and_a_token(folder: Path, said_here: dict[tuple[str, int], str | None]) -> None:
+    bound = bind("127.0.0.1", 0)
+    with running_pool(bound, token="right"):
+        remote = RemoteEngine(url_of(bound), folder, token="right")
+        assert texts(ask_reference(remote, "fp32", PLAN, nothing)) == said_here
+        remote.close()
+
+
+def test_what_comes_in_time_is_kept(folder: Path, tmp_path: Path) -> None:
+    with running_pool(bind_socket_file(tmp_path / "pool.sock")):
+        remote = RemoteEngine(f"unix:{tmp_path / 'pool.sock'}", folder)
+        assert ask_reference(remote, "fp32", PLAN, nothing, within_s=0) == []
+        remote.close()
+
+
+def test_a_service_that_is_gone_or_has_other_files_is_a_reference_that_cannot_be_used(
+    tmp_path: Path,
+) -> None:
+    model = write_tiny_model(tmp_path / "model", "llama").folder
+    with running_pool(bind_socket_file(tmp_path / "pool.sock")):
+        remote = RemoteEngine(f"unix:{tmp_path / 'pool.sock'}", model, patience_s=0)
+        settings = model / "tokenizer_config.json"
+        settings.write_text(settings.read_text().replace("assistant", "helper"))
+
+        with pytest.raises(EngineError, match="model has changed"):
+            ask_reference(remote, "fp32", PLAN, nothing)
+
+    with pytest.raises(EngineError, match="cannot be reached"):
+        ask_reference(remote, "fp32", PLAN, nothing)
