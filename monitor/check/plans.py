@@ -22,6 +22,7 @@ from reference_engine import EngineRequestError, TokenizerBackend
 
 if TYPE_CHECKING:
     from monitor.check.eval_suite import EvalPlan
+    from probes.tools.families.suite import Instance
     from probes.tools.plan import ToolPlan
 
 _STREAM_TOKENS = 16
@@ -39,13 +40,15 @@ _LEAST_ITEMS = 8
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; and
-    what is known of the endpoint, which is asked in the form that it takes."""
+    """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
+    is known of the endpoint, which is asked in the form that it takes; and what calibration kept of T3's candidates,
+    None where there was none."""
 
     seed: bytes
     nonce: bytes
     at: datetime
     capabilities: Capabilities = field(default_factory=Capabilities)
+    pool: Sequence[Instance] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
     # Here and below: a process that does not ask them has no use for what makes and judges them.
     from monitor.check.tool_calls import tool_plan
 
-    return tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=options.whole_suite, part=extent.part)
+    return tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=options.whole_suite, part=extent.part, pool=drawn.pool)
 
 
 def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: TokenizerBackend | None) -> Plan:

@@ -6,6 +6,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from monitor.datadir import SEED_BYTES, DataDir
 from monitor.drift.material import measured_candidates
 from monitor.errors import LeaseLostError, StorageError
 from monitor.fault_points import FaultPoint, fault_point
-from monitor.store import RunStatus
+from monitor.store import RunStatus, Store
 from monitor.verdict import VerdictDocument
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind
@@ -30,6 +31,7 @@ from reference_engine.errors import CodedError
 
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
+    from probes.tools.families.suite import Instance
 
 NONCE_BYTES = 16
 
@@ -52,9 +54,16 @@ def check_against(
     endpoint.target()
     # The file's seed makes the anchors; a check that keeps nothing has no anchors to repeat.
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
+    at = clock.now()
     planned, estimate = affordable_plans(
         options,
-        Drawn(seed, secrets.token_bytes(NONCE_BYTES), clock.now(), _known(endpoint, options, data)),
+        Drawn(
+            seed,
+            secrets.token_bytes(NONCE_BYTES),
+            at,
+            _known(endpoint, options, data),
+            _pool(reference, options, data, seed, at),
+        ),
         tokenizer=reference.tokenizer,
         has_reference=reference.engine is not None,
         prices=endpoint.prices,
@@ -143,6 +152,18 @@ def _known(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ca
         return Capabilities()
     with Ledger.reading(data, endpoint) as ledger:
         return ledger.capabilities
+
+
+def _pool(
+    reference: OpenReference, options: CheckOptions, data: DataDir, seed: bytes, at: datetime
+) -> Sequence[Instance] | None:
+    """What calibration kept of the ambiguous tool-call prompts."""
+    if ProbeKind.TOOL_CALLS not in options.probes or reference.engine is None or not _has_database(data):
+        return None
+    from monitor.check.calibrated import calibrated_pool
+
+    with Store.open(data.database, at=at) as store:
+        return calibrated_pool(reference, seed, at, store.sessions)
 
 
 def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:

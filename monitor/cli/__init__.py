@@ -46,7 +46,11 @@ class Commands(LazyGroup):
         LazyEntry(
             "probe", "monitor.cli.probe:probe", "Probe an endpoint now: is it what it claims, and has it changed?"
         ),
-        LazyEntry("suites", "monitor.cli.suites:app", "Import, list, show, check, run and remove private eval sets."),
+        LazyEntry(
+            "suites",
+            "monitor.cli.suites:app",
+            "Import, list, show, check, run and remove private eval sets; calibrate tool-call prompts.",
+        ),
         LazyEntry("history", "monitor.cli.history:history", "Show past runs and verdicts of a provider."),
         LazyEntry(
             "evidence",

@@ -17,6 +17,7 @@ from monitor.check.options import DEFAULT_N, OFFERED, PROBES, CheckOptions
 from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
 from monitor.check.run import NONCE_BYTES, run_check
+from monitor.cli.asked_endpoint import one_endpoint, timeout_seconds
 from monitor.cli.opened_suite import BUILT_IN, eval_suite
 from monitor.cli.output import print_json, stdout_console
 from monitor.cli.probe_options import (
@@ -36,7 +37,6 @@ from monitor.cli.probe_options import (
 )
 from monitor.cli.progress import progress_bar
 from monitor.config import EndpointConfig, load_config
-from monitor.config.times import parse_duration
 from monitor.errors import UsageError
 from monitor.render.junit import junit
 from monitor.render.markdown import markdown
@@ -87,7 +87,7 @@ def probe(
     """
     settings = load_settings()
     config = load_config(settings.config)
-    endpoint = _one_endpoint(config.endpoints(provider, model), provider)
+    endpoint = one_endpoint(config.endpoints(provider, model), provider)
     evals = _private(suite, probes, reps)
     options = CheckOptions(
         probes=_chosen(probes, suite) if evals is None else (ProbeKind.EVALS,),
@@ -95,7 +95,7 @@ def probe(
         whole_suite=suite == "full",
         evals=evals,
         budget=Budget(max_cost, max_requests, max_tokens),
-        timeout=None if timeout is None else _seconds(timeout),
+        timeout=timeout_seconds(timeout),
         save=save,
         keep_bodies=timedelta(seconds=config.file.retention.bodies),
     )
@@ -130,20 +130,6 @@ def _chosen(probes: list[Probe] | None, suite: str | None) -> tuple[ProbeKind, .
     named = {probe.value for probe in probes or ()}
     offered = PROBES if suite is None and not named else OFFERED
     return tuple(kind for kind in offered if not named or kind.value in named)
-
-
-def _one_endpoint(endpoints: list[EndpointConfig], provider: str) -> EndpointConfig:
-    if len(endpoints) == 1:
-        return endpoints[0]
-    slugs = ", ".join(dict.fromkeys(endpoint.model for endpoint in endpoints))
-    raise UsageError(f"Provider {provider} serves several models: {slugs}.", remedy="Choose one with --model.")
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"--timeout {text!r} is not a time.", remedy="Give a time such as 90s or 10m.") from error
 
 
 def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:

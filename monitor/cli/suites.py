@@ -47,7 +47,10 @@ REMOVE_SCHEMA = "monitor.suite_remove/1"
 
 EXIT_FLAWED = UsageError.exit_code
 
-app = typer.Typer(no_args_is_help=True, help="Import, list, show, check, run and remove private eval sets.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Import, list, show, check, run and remove private eval sets; calibrate tool-call prompts.",
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Name = Annotated[str, typer.Argument(help="The suite's name.")]
@@ -181,6 +184,30 @@ def run(
         save=save,
         fail_on=fail_on,
     )
+
+
+@app.command()
+def calibrate(
+    provider: Provider,
+    model: Model = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="Stop after this time, such as 90s or 10m; the next call goes on.")
+    ] = None,
+    as_json: AsJson = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Ask an endpoint's reference the ambiguous tool-call prompts: its checks then ask those that it is in doubt about.
+    Exits 4 while answers are missing."""
+    # Here: as for `run`.
+    from monitor.cli.asked_endpoint import timeout_seconds
+    from monitor.cli.calibrate import EXIT_UNFINISHED, calibrating
+
+    within_s = timeout_seconds(timeout)
+    with calibrating(provider, model) as calibration:
+        shelved = calibration.shelf.take_down() if dry_run else calibration.go_on(within_s)
+        calibration.report(shelved, as_json=as_json)
+    if shelved.finished_at is None and not dry_run:
+        raise typer.Exit(EXIT_UNFINISHED)
 
 
 @app.command()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from celery.exceptions import SoftTimeLimitExceeded
 
@@ -35,6 +37,9 @@ from monitor.worker.pace import SharedPace
 from probes.errors import ProbeError
 from probes.plan import ProbeKind
 from reference_engine.errors import CodedError, EngineError
+
+if TYPE_CHECKING:
+    from probes.tools.families.suite import Instance
 
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
 _RESERVED_OF_ESTIMATE = 2.0
@@ -152,7 +157,13 @@ class _Attempt:
     def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
         """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""
         config, entry = self._endpoint.config, self._claimed.entry
-        drawn = Drawn(self._context.seed, bytes.fromhex(entry.nonce), entry.slot_at, self._ledger.capabilities)
+        drawn = Drawn(
+            self._context.seed,
+            bytes.fromhex(entry.nonce),
+            entry.slot_at,
+            self._ledger.capabilities,
+            self._pool(options, reference),
+        )
 
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:
             with reference.turn:
@@ -177,6 +188,15 @@ class _Attempt:
         if granted < estimate.usd * 1e6:
             planned, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
         return planned, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
+
+    def _pool(self, options: CheckOptions, reference: OpenReference) -> Sequence[Instance] | None:
+        if ProbeKind.TOOL_CALLS not in options.probes or reference.engine is None:
+            return None
+        # Here: a worker that is asked for no tool calls has no use for their families.
+        from monitor.check.calibrated import calibrated_pool
+
+        sessions = self._context.store.sessions
+        return calibrated_pool(reference, self._context.seed, self._claimed.entry.slot_at, sessions)
 
     def _reserved(self, microusd: int, budget: int | None) -> int | None:
         entry, provider = self._claimed.entry, self._endpoint.config.provider

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import comb
 
 from probes.tools.case import Case
-from probes.tools.plan import ToolPlan, plain_plan, suite_sha256
+from probes.tools.plan import ToolPlan, plain_plan
 
 REPEATS = 16
 LOW, HIGH = Fraction(15, 100), Fraction(85, 100)
@@ -32,14 +32,6 @@ class Count:
     answers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What the calibration holds for: weights and numerics by the engine's fingerprint, and the chat template."""
-
-    fingerprint: str
-    template_digest: str
-
-
 class Dropped(StrEnum):
     """Why a candidate is not used."""
 
@@ -53,14 +45,8 @@ class Dropped(StrEnum):
 class Calibration:
     """The candidates that are kept, by key, each with both runs' counts together, and the others with the reason."""
 
-    reference: Reference
-    candidates_sha256: str
     kept: Mapping[str, Count]
     dropped: Mapping[str, Dropped]
-
-    def is_stale(self, reference: Reference, candidates: Sequence[Case]) -> bool:
-        """Whether it was made with another model, another template, or from other candidates."""
-        return self.reference != reference or self.candidates_sha256 != suite_sha256(candidates)
 
 
 def calibration_plan(candidates: Sequence[Case], *, seed: bytes, run_nonce: bytes) -> ToolPlan:
@@ -74,10 +60,8 @@ def screened(first: Mapping[str, Count]) -> list[str]:
     return [key for key, count in first.items() if _out_of_doubt(count) is None]
 
 
-def calibrate(
-    reference: Reference, candidates: Sequence[Case], first: Mapping[str, Count], second: Mapping[str, Count]
-) -> Calibration:
-    """What two runs of `reference` say about each candidate; one that a run did not answer has no count there."""
+def calibrate(candidates: Sequence[Case], first: Mapping[str, Count], second: Mapping[str, Count]) -> Calibration:
+    """What two runs of a reference say about each candidate; one that a run did not answer has no count there."""
     kept: dict[str, Count] = {}
     dropped: dict[str, Dropped] = {}
     for case in candidates:
@@ -88,7 +72,7 @@ def calibrate(
             kept[case.key] = both
         else:
             dropped[case.key] = why
-    return Calibration(reference, suite_sha256(candidates), kept, dropped)
+    return Calibration(kept, dropped)
 
 
 def disagreement(one: Count, two: Count) -> Fraction:

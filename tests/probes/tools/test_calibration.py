@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -17,7 +16,6 @@ from probes.tools.calibration import (
     REPEATS,
     Count,
     Dropped,
-    Reference,
     calibrate,
     calibration_plan,
     disagreement,
@@ -26,14 +24,12 @@ from probes.tools.calibration import (
 from tests.probes.tools.families.drawn import SEED, pool
 
 CASES = [one.case for one in pool()]
-REFERENCE = Reference("engine-a", "template-a")
-
 counts = st.integers(0, 20).flatmap(lambda answers: st.builds(Count, st.integers(0, answers), st.just(answers)))
 
 
 def why(first: Count, second: Count) -> Dropped | None:
     (case, *_) = CASES
-    return calibrate(REFERENCE, [case], {case.key: first}, {case.key: second}).dropped.get(case.key)
+    return calibrate([case], {case.key: first}, {case.key: second}).dropped.get(case.key)
 
 
 @settings(max_examples=50)
@@ -73,7 +69,7 @@ def test_bounds_themselves_are_out() -> None:
 
 def test_what_is_kept_carries_both_runs() -> None:
     case = CASES[0]
-    made = calibrate(REFERENCE, [case], {case.key: Count(7, 16)}, {case.key: Count(9, 15)})
+    made = calibrate([case], {case.key: Count(7, 16)}, {case.key: Count(9, 15)})
 
     assert made.kept == {case.key: Count(16, 31)}
 
@@ -85,13 +81,13 @@ def test_every_candidate_is_kept_or_dropped_and_what_is_kept_was_screened() -> N
         {case.key: Count(int(rng.binomial(16, p)), 16) for case, p in zip(CASES, chances, strict=True)}
         for _ in range(2)
     )
-    made = calibrate(REFERENCE, CASES, first, second)
+    made = calibrate(CASES, first, second)
 
     assert made.kept.keys() | made.dropped.keys() == {case.key for case in CASES}
     assert not made.kept.keys() & made.dropped.keys()
     assert made.kept.keys() <= set(screened(first))
     asked = {key: second[key] for key in screened(first)}
-    assert calibrate(REFERENCE, CASES, first, asked).kept == made.kept
+    assert calibrate(CASES, first, asked).kept == made.kept
 
 
 def test_a_stable_prompt_is_seldom_called_unstable() -> None:
@@ -106,16 +102,6 @@ def test_a_stable_prompt_is_seldom_called_unstable() -> None:
             if disagreement(Count(one, REPEATS), Count(two, REPEATS)) < ALPHA
         )
         assert wrong <= float(ALPHA)
-
-
-def test_a_calibration_is_stale_with_another_model_template_or_candidates() -> None:
-    made = calibrate(REFERENCE, CASES, {}, {})
-
-    assert not made.is_stale(REFERENCE, CASES)
-    assert not made.is_stale(REFERENCE, CASES[::-1])
-    assert made.is_stale(replace(REFERENCE, fingerprint="engine-b"), CASES)
-    assert made.is_stale(replace(REFERENCE, template_digest="template-b"), CASES)
-    assert made.is_stale(REFERENCE, CASES[1:])
 
 
 def test_its_plan_asks_every_candidate_sixteen_times_and_none_twice_alike() -> None:
