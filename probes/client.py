@@ -48,7 +48,8 @@ class Client:
     `capabilities` is what is known about the endpoint, and grows by what its refusals teach; keep it for the next run.
     `cancelled` holds the items whose requests were on their way when the sending was ended.
     `pace` says when a request may leave; by default the target's `rpm` does, for this client alone. `transport` is how
-    it gets there; by default over the network, with the public authorities trusted.
+    it gets there; by default over the network, with the public authorities trusted. `known` is whether the endpoint is
+    known to answer: nothing has to go alone then, and to turn single requests down is no reason to leave it alone.
     Making one raises ProviderAuthError or ProviderProtocolError where the key or a configured header cannot be sent.
     """
 
@@ -60,12 +61,14 @@ class Client:
         clock: Clock | None = None,
         pace: Turns | None = None,
         transport: Transport | None = None,
+        known: bool = False,
     ) -> None:
         self.capabilities = capabilities or Capabilities()
         self.cancelled: list[Item] = []
         self._target = target
         self._clock = clock or SystemClock()
         self._pace = pace or Pace(target.rpm, self._clock)
+        self._known = known
         self._jitter = random.Random()
         self._heard_from = False
         self._transport = transport or Transport(
@@ -98,9 +101,12 @@ class Client:
             raise
         return run.done()
 
-    async def pass_on(self, plan: Plan, on_sample: OnSample) -> None:
-        """`send` for a plan of any length: of a sample nothing stays here once `on_sample` was called with it."""
-        await self._send(plan, _Run(list(plan.items), on_sample, self._clock.monotonic(), collects=False))
+    async def pass_on(self, plan: Plan, on_sample: OnSample, *, sends_for_s: float | None = None) -> None:
+        """`send` for a plan of any length: of a sample nothing stays here once `on_sample` was called with it. After
+        `sends_for_s` seconds no further item is sent; those on their way are waited for."""
+        now = self._clock.monotonic()
+        ends = None if sends_for_s is None else now + sends_for_s
+        await self._send(plan, _Run(list(plan.items), on_sample, now, ends, collects=False))
 
     async def converse(
         self, conversations: Sequence[Callable[[Ask], Awaitable[T]]], *, on_sample: OnSample | None = None
@@ -119,7 +125,7 @@ class Client:
             run.items.append(item)
             place = len(run.items) - 1
             async with one_at_a_time:
-                if run.standing.succeeded == 0:
+                if not self._known and run.standing.succeeded == 0:
                     return await self._sample(run, place)
             return await self._sample(run, place)
 
@@ -145,7 +151,7 @@ class Client:
         return model_names(exchange.attempt.body, self._target.place)
 
     async def _send(self, plan: Plan, run: _Run) -> None:
-        while run.standing.succeeded == 0 and (place := run.next_place()) is not None:
+        while not self._known and run.standing.succeeded == 0 and (place := self._next_place(run)) is not None:
             await self._sample(run, place)
         together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
         width = self._target.max_concurrency if together else 1
@@ -164,8 +170,11 @@ class Client:
             raise first from first.__cause__
 
     async def _work(self, run: _Run) -> None:
-        while (place := run.next_place()) is not None:
+        while (place := self._next_place(run)) is not None:
             await self._sample(run, place)
+
+    def _next_place(self, run: _Run) -> int | None:
+        return run.next_place(self._clock.monotonic())
 
     async def _sample(self, run: _Run, place: int) -> Sample:
         item = run.items[place]
@@ -180,7 +189,8 @@ class Client:
             failure, outcome = None, Outcome.REFUSED
         sample = Sample(item, outcome, exchange.completion, tuple(attempts), request, late)
         run.keep(place, sample)
-        stop = None if outcome is Outcome.REFUSED else run.standing.add(sample, failure)
+        turned_down = self._known and failure is not None and failure.kind is FailureKind.REJECTED
+        stop = None if turned_down or outcome is Outcome.REFUSED else run.standing.add(sample, failure)
         if stop is not None:
             raise stop.error()
         return sample
@@ -251,11 +261,12 @@ class Client:
 @dataclass(slots=True)
 class _Run:
     """Items on their way: which of them are done, and what they say about the provider. `samples` are those done, where
-    it collects them."""
+    it collects them. None is sent after `ends`."""
 
     items: list[Item]
     on_sample: OnSample | None
     began: float
+    ends: float | None = None
     collects: bool = True
     standing: Standing = field(default_factory=Standing)
     samples: dict[int, Sample] = field(default_factory=dict)
@@ -266,8 +277,8 @@ class _Run:
         """The moment, on the client's monotonic clock, that lies `at` seconds after the plan began."""
         return self.began + at
 
-    def next_place(self) -> int | None:
-        if self.taken >= len(self.items):
+    def next_place(self, now: float) -> int | None:
+        if self.taken >= len(self.items) or (self.ends is not None and now >= self.ends):
             return None
         self.taken += 1
         return self.taken - 1

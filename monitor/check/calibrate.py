@@ -33,7 +33,7 @@ def calibrate(
         progress.begin(len(plan.plan.items), f"reference: {RUNS[run]} run")
         asking = _Asking(plan, run, record, shelf, progress)
         try:
-            hear_reference(engine, subject.profile, plan.plan, asking.take, within_s=left_s)
+            hear_reference(engine, subject.profile, plan.plan, asking.take, sends_for_s=left_s)
         except EngineError:
             # A few that are left may all be of those that nobody can answer.
             if record.run_at_hand(subject.cases) == run:

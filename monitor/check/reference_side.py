@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import ssl
 from collections.abc import Callable
@@ -44,18 +45,23 @@ def ask_reference(
         answered.append(sample)
         told()
 
-    hear_reference(engine, profile, plan, on_sample, within_s=within_s)
+    async def ask(address: Address) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await _ask(address, plan, on_sample)
+
+    with served(engine, profile=profile) as address:
+        asyncio.run(ask(address))
     return answered
 
 
 def hear_reference(
-    engine: Conversing, profile: str, plan: Plan, on_sample: OnSample, *, within_s: float | None = None
+    engine: Conversing, profile: str, plan: Plan, on_sample: OnSample, *, sends_for_s: float | None = None
 ) -> None:
     """`ask_reference` for plans of any length: `on_sample` is called with each answer as it comes, and nothing of it
-    stays here."""
-    seeded = replace(plan, items=tuple(map(_seeded, plan.items)))
+    stays here. After `sends_for_s` seconds nothing more is asked; answers on their way are waited for."""
     with served(engine, profile=profile) as address:
-        asyncio.run(_ask(address, seeded, on_sample, within_s))
+        asyncio.run(_ask(address, plan, on_sample, sends_for_s))
 
 
 def client_of(address: Address) -> Client:
@@ -76,15 +82,14 @@ def client_of(address: Address) -> Client:
         tls=ssl.create_default_context() if address.base_url.startswith("https:") else None,
         network=None if address.socket is None else SocketNetwork(address.socket),
     )
-    return Client(target, transport=transport)
+    return Client(target, transport=transport, known=True)
 
 
-async def _ask(address: Address, plan: Plan, on_sample: OnSample, within_s: float | None) -> None:
+async def _ask(address: Address, plan: Plan, on_sample: OnSample, sends_for_s: float | None = None) -> None:
+    seeded = replace(plan, items=tuple(map(_seeded, plan.items)))
     try:
-        async with asyncio.timeout(within_s), client_of(address) as client:
-            await client.pass_on(plan, on_sample)
-    except TimeoutError:
-        return
+        async with client_of(address) as client:
+            await client.pass_on(seeded, on_sample, sends_for_s=sends_for_s)
     except ProbeError as error:
         raise EngineError(f"The reference could not be asked: {error.message}", remedy=error.remedy) from error
 

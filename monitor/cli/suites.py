@@ -191,7 +191,7 @@ def calibrate(
     provider: Provider,
     model: Model = None,
     timeout: Annotated[
-        str | None, typer.Option(help="Stop after this time, such as 90s or 10m; the next call goes on.")
+        str | None, typer.Option(help="Ask nothing more after this time, such as 90s or 10m; the next call goes on.")
     ] = None,
     as_json: AsJson = False,
     dry_run: DryRun = False,
