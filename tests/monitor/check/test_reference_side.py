@@ -6,19 +6,28 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from monitor import clock
+from monitor.check.judge import Judge
+from monitor.check.options import Silent
+from monitor.check.reference import open_reference
 from monitor.check.reference_side import ask_reference, converses
+from monitor.check.tool_calls import tool_plan
+from monitor.config import ReferenceConfig
 from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from reference_engine import EngineError, load_engine
 from reference_engine.remote import RemoteEngine
 from reference_engine.server.run import bind
 from reference_engine.server.socket_file import bind_socket_file
 from tests.reference_engine.pool_server import running_pool, url_of
-from tests.reference_engine.tiny_models import write_tiny_model
+from tests.reference_engine.tiny_models import write_gguf, write_tiny_model
 
+LONG = {"llama.context_length": 8192}
+OTHER = {"llama.rope.freq_base": 500.0}
 PLAN = Plan(
     ProbeKind.TOOL_CALLS,
     tuple(
@@ -64,6 +73,10 @@ def texts(samples: list[Sample]) -> dict[tuple[str, int], str | None]:
         (sample.item.key, sample.item.rep): None if sample.completion is None else sample.completion.content
         for sample in samples
     }
+
+
+def shortened(item: Item) -> Item:
+    return replace(item, request={**item.request, "max_tokens": 20})
 
 
 def nothing() -> None:
@@ -121,3 +134,22 @@ def test_a_service_that_is_gone_or_has_other_files_is_a_reference_that_cannot_be
 
     with pytest.raises(EngineError, match="cannot be reached"):
         ask_reference(remote, "fp32", PLAN, nothing)
+
+
+def test_tool_calls_have_a_reference_side_in_a_service_and_do_without_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = write_gguf(tmp_path / "m.gguf", write_tiny_model(tmp_path / "m", "llama"), "llama", extra=LONG)
+    monkeypatch.setenv("MONITOR_REFERENCE_URL", f"unix:{tmp_path / 'pool.sock'}")
+    whole = tool_plan(b"s" * 32, b"nonce", clock.now(), whole=True)
+    short = replace(whole, plan=replace(whole.plan, items=tuple(shortened(item) for item in whole.plan.items[:6])))
+    with running_pool(bind_socket_file(tmp_path / "pool.sock")):
+        reference = open_reference(ReferenceConfig(weights, None, ("fp32",)))
+        judge = Judge(reference, (ProbeKind.TOOL_CALLS,), Silent())
+        answered = judge.tool_answers(short, ())
+        write_gguf(weights, write_tiny_model(tmp_path / "other", "llama"), "llama", extra={**LONG, **OTHER})
+        failed = judge.tool_answers(short, ())
+
+    assert len(answered.reference) == 6
+    assert any(one.completed for one in answered.reference)
+    assert (failed.reference, failed.no_reference) == ((), "the reference could not be asked")
