@@ -15,7 +15,7 @@ from probes.tools.plan import ToolPlan
 from probes.tools.score import score
 from reference_engine import EngineError
 
-_SAVED_EVERY = 64
+_SAVED_EVERY = 16
 
 
 def calibrate(
