@@ -93,7 +93,7 @@ class Client:
         the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
         done by then are the error's `samples`.
         """
-        run = _Run(list(plan.items), on_sample, self._clock.monotonic())
+        run = _Run.of(plan, on_sample, self._clock.monotonic())
         try:
             await self._send(plan, run)
         except ProbeError as error:
@@ -106,7 +106,7 @@ class Client:
         `sends_for_s` seconds no further item is sent; those on their way are waited for."""
         now = self._clock.monotonic()
         ends = None if sends_for_s is None else now + sends_for_s
-        await self._send(plan, _Run(list(plan.items), on_sample, now, ends, collects=False))
+        await self._send(plan, _Run.of(plan, on_sample, now, ends=ends, collects=False))
 
     async def converse(
         self, conversations: Sequence[Callable[[Ask], Awaitable[T]]], *, on_sample: OnSample | None = None
@@ -153,7 +153,8 @@ class Client:
     async def _send(self, plan: Plan, run: _Run) -> None:
         while not self._known and run.standing.succeeded == 0 and (place := self._next_place(run)) is not None:
             await self._sample(run, place)
-        together = plan.probe not in _ONE_AT_A_TIME or any(item.at is not None for item in plan.items)
+        run.begin_anew(self._clock.monotonic())
+        together = plan.probe not in _ONE_AT_A_TIME or _is_scheduled(plan)
         width = self._target.max_concurrency if together else 1
         await self._side_by_side(partial(self._work, run), width)
         if failure := run.standing.conclude():
@@ -181,13 +182,16 @@ class Client:
         attempts: list[Attempt] = []
         if item.at is not None:
             await self._clock.sleep(max(0.0, run.due(item.at) - self._clock.monotonic()))
-        exchange, request = await self._ask_until_settled(run, item, attempts)
+        exchange, request, held = await self._ask_until_settled(run, item, attempts)
         late = None if item.at is None or exchange.left_at is None else exchange.left_at - run.due(item.at)
         failure, outcome = exchange.failure, outcome_of(exchange.failure)
-        if item.verbatim and _is_refusal(exchange, known=run.standing.succeeded > 0):
+        known = run.standing.succeeded > 0
+        if (item.verbatim or (item.at is not None and known)) and _is_refusal(exchange, known=known):
             attempts[-1] = replace(attempts[-1], error=None)
             failure, outcome = None, Outcome.REFUSED
-        sample = Sample(item, outcome, exchange.completion, tuple(attempts), request, late)
+        sample = Sample(
+            item, outcome, exchange.completion, tuple(attempts), request, late, None if late is None else held
+        )
         run.keep(place, sample)
         turned_down = self._known and failure is not None and failure.kind is FailureKind.REJECTED
         stop = None if turned_down or outcome is Outcome.REFUSED else run.standing.add(sample, failure)
@@ -197,11 +201,14 @@ class Client:
 
     async def _ask_until_settled(
         self, run: _Run, item: Item, attempts: list[Attempt]
-    ) -> tuple[Exchange, dict[str, Any]]:
-        retries = 0
+    ) -> tuple[Exchange, dict[str, Any], float]:
+        """The last exchange, the body it was asked with, and for how long the pace held the attempts back."""
+        retries, held = 0, 0.0
         while True:
             request = self._request(item)
+            ready = self._clock.monotonic()
             await self._pace.turn()
+            held += self._clock.monotonic() - ready
             try:
                 exchange = await self._asker.ask(item.endpoint, request)
             except asyncio.CancelledError:
@@ -216,10 +223,10 @@ class Client:
             if exchange.failure is None:
                 if not item.verbatim:
                     self._observe(request, exchange)
-                return exchange, request
+                return exchange, request, held
             wait = self._wait(exchange, retries, had_contact)
             if wait is None:
-                return exchange, request
+                return exchange, request, held
             retries += 1
             await self._clock.sleep(wait)
 
@@ -273,6 +280,26 @@ class _Run:
     taken: int = 0
     lessons: int = 0
 
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        on_sample: OnSample | None,
+        now: float,
+        *,
+        ends: float | None = None,
+        collects: bool = True,
+    ) -> _Run:
+        """Of a plan whose first item is due now: what an earlier attempt asked of it may be missing."""
+        first = plan.items[0].at if plan.items else None
+        standing = Standing(endures=_is_scheduled(plan))
+        return cls(list(plan.items), on_sample, now - (first or 0.0), ends, collects, standing)
+
+    def begin_anew(self, now: float) -> None:
+        """What goes on by the schedule counts from here: those before went alone, and that is nobody's delay."""
+        if self.taken and (at := self.items[self.taken - 1].at) is not None:
+            self.began = now - at
+
     def due(self, at: float) -> float:
         """The moment, on the client's monotonic clock, that lies `at` seconds after the plan began."""
         return self.began + at
@@ -291,6 +318,10 @@ class _Run:
 
     def done(self) -> list[Sample]:
         return [self.samples[place] for place in sorted(self.samples)]
+
+
+def _is_scheduled(plan: Plan) -> bool:
+    return any(item.at is not None for item in plan.items)
 
 
 def _is_refusal(exchange: Exchange, *, known: bool) -> bool:

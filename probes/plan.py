@@ -41,8 +41,9 @@ class Item:
     repeats of one item within a run. `request` is the body as the probe means it (model, stream and what the endpoint
     turned out to refuse are the client's business). A `verbatim` one goes out as it stands: nothing is adapted or
     learned, and a 4xx to it is its answer. `at` is when it is meant to leave, in seconds after its plan began; items
-    with one stand in that order, and go side by side whatever the probe. Of a `private` one neither the request nor any
-    answer is kept: they are somebody's secret.
+    with one stand in that order, and go side by side whatever the probe. Once others were answered, a 4xx to the body
+    of such a one is its answer as well: its prompt is longer than the endpoint takes. Of a `private` one neither the
+    request nor any answer is kept: they are somebody's secret.
     """
 
     key: str
@@ -83,7 +84,8 @@ class Sample:
     """One item and its normalised answer. `attempts[0]` is the first try, whatever the retries brought.
 
     `request` is the body as sent by the last attempt, without headers or keys. `late_s` is how long after its `at` the
-    last attempt left: what the answer's times lack to those of a user who asked on time. None without an `at`.
+    last attempt left: what the answer's times lack to those of a user who asked on time. `held_s` is the part of that
+    for which our own pace held it back, which no user would have to wait. None without an `at`.
     """
 
     item: Item
@@ -92,6 +94,7 @@ class Sample:
     attempts: tuple[Attempt, ...]
     request: Mapping[str, Any] = field(default_factory=dict)
     late_s: float | None = None
+    held_s: float | None = None
 
     @property
     def first_attempt_ok(self) -> bool:

@@ -41,8 +41,10 @@ def outcome_of(failure: Failure | None) -> Outcome:
 
 @dataclass(slots=True)
 class Standing:
-    """What one run has shown of the provider so far."""
+    """What one run has shown of the provider so far. `endures`: that some requests fail is what it is to find out, as
+    under load, and nothing to stop it for once one succeeded."""
 
+    endures: bool = False
     succeeded: int = 0
     failed: int = 0
     attempts: int = 0
@@ -64,6 +66,8 @@ class Standing:
             return failure
         if self.succeeded == 0:
             return failure if failure.kind in _SETTLES_AT_ONCE or self.failed >= _GRACE else None
+        if self.endures:
+            return None
         if failure.kind is FailureKind.RATE_LIMITED:
             return self._rate_limited(failure)
         self.window.append(False)

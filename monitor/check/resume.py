@@ -29,7 +29,8 @@ def remaining(plan: Plan, stored: Iterable[StoredSample]) -> Plan:
 
 def _sample(item: Item, outcome: Outcome, exchange: Exchange) -> Sample:
     attempts = tuple(_attempt(answer) for answer in exchange.answers)
-    return Sample(item, outcome, _completion(item, outcome, exchange), attempts, exchange.request)
+    completion = _completion(item, outcome, exchange)
+    return Sample(item, outcome, completion, attempts, exchange.request, exchange.late_s, exchange.held_s)
 
 
 def _attempt(answer: Answer) -> Attempt:

@@ -71,13 +71,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """`timings` are of the last answer; None where none was read, and for what was stored before they were kept."""
+    """`timings` are of the last answer; None where none was read, and for what was stored before they were kept.
+    `late_s` and `held_s` are as of a sample."""
 
     item_key: str
     rep: int
     request: Mapping[str, Any]
     answers: tuple[Answer, ...]
     timings: Timings | None = None
+    late_s: float | None = None
+    held_s: float | None = None
 
 
 def pack(sample: Sample) -> bytes:
@@ -88,6 +91,8 @@ def pack(sample: Sample) -> bytes:
         "request": _redacted(sample.request),
         "answers": [_redacted(_told(attempt)) for attempt in sample.attempts],
         "timings": None if sample.completion is None else _packed_timings(sample.completion.timings),
+        "late_s": sample.late_s,
+        "held_s": sample.held_s,
     }
     text = json.dumps(exchange, separators=(",", ":"))
     return compress(text.encode("ascii"))
@@ -99,7 +104,15 @@ def unpack(blob: bytes) -> Exchange:
         exchange = json.loads(decompress(blob, at_most=_MAX_BLOB_BYTES))
         answers = tuple(_unpack_answer(answer) for answer in exchange["answers"])
         timings = _unpack_timings(exchange.get("timings"))
-        return Exchange(exchange["item_key"], exchange["rep"], exchange["request"], answers, timings)
+        return Exchange(
+            item_key=exchange["item_key"],
+            rep=exchange["rep"],
+            request=exchange["request"],
+            answers=answers,
+            timings=timings,
+            late_s=exchange.get("late_s"),
+            held_s=exchange.get("held_s"),
+        )
     except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
         raise StorageError(
             f"A stored exchange is damaged ({type(error).__name__}).", remedy="Restore the database from a backup."

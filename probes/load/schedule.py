@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION, Draw, fill
+from probes.load.times import LOAD
 from probes.plan import Item, Plan, ProbeKind
 from probes.vocabulary import FRAMES, LONG_ANSWERS, NONCES
 
@@ -59,7 +60,7 @@ def _item(draw: Draw, size: int, at: float, max_tokens: int) -> Item:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return Item(f"load/{size}/{hashlib.sha256(text.encode()).hexdigest()[:12]}", 0, request, at=at)
+    return Item(f"{LOAD}/{size}/{hashlib.sha256(text.encode()).hexdigest()[:12]}", 0, request, at=at)
 
 
 def _prompt(draw: Draw, size: int) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from probes.latency import Percentile, percentile_interval
-from probes.load.times import METRICS, StreamLatency, latency_of
+from probes.load.times import BUCKETS, METRICS, UNKNOWN, StreamLatency, latency_of, prompt_tokens
 from probes.plan import Outcome, Sample
+from probes.wire.usage import BURST_TOKENS
 
 QUANTILES = (0.5, 0.95, 0.99)
 # Turned away, or never asked: no word on how the endpoint serves what it takes.
-_NOT_SERVED = frozenset({Outcome.RATE_LIMITED, Outcome.SKIPPED})
+_NOT_SERVED = frozenset({Outcome.RATE_LIMITED, Outcome.REFUSED, Outcome.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,14 @@ class Figure:
 
 
 def figures(times: Iterable[StreamLatency]) -> list[Figure]:
-    """By bucket, metric and quantile; buckets in the order of their first stream, and none without values."""
+    """By bucket, metric and quantile; the smallest prompts first, and no bucket without values."""
     by_bucket: dict[str, list[StreamLatency]] = defaultdict(list)
     for one in times:
         by_bucket[one.bucket].append(one)
     return [
         Figure(bucket, metric, quantile, len(values), percentile_interval(values, quantile))
-        for bucket, streams in by_bucket.items()
+        for bucket in (*BUCKETS, UNKNOWN)
+        if (streams := by_bucket.get(bucket))
         for metric in METRICS
         if (values := _values(streams, metric))
         for quantile in QUANTILES
@@ -46,12 +48,14 @@ def _values(streams: Sequence[StreamLatency], metric: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a request is to keep to, in seconds; None where nothing is promised."""
+    """What a request of at most `up_to` prompt tokens (None: of any size) is to keep to, in seconds; None where nothing
+    is promised."""
 
     ttft: float | None = None
     ttfa: float | None = None
     tpot: float | None = None
     end_to_end: float | None = None
+    up_to: int | None = None
 
     def limits(self) -> dict[str, float]:
         held = {"ttft": self.ttft, "ttfa": self.ttfa, "tpot": self.tpot, "end_to_end": self.end_to_end}
@@ -59,9 +63,9 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Goodput:
-    """`met` of `counted` requests kept every limit, from when they were due. One that failed or timed out kept none;
-    `excluded` are those of which it cannot be said, by reason. `value` is None where none is left."""
+class Share:
+    """`met` of `counted` requests; `excluded` are those of which it cannot be said, by reason. `value` is None where
+    none is left."""
 
     met: int
     counted: int
@@ -72,16 +76,21 @@ class Goodput:
         return self.met / self.counted if self.counted else None
 
 
-def goodput(samples: Iterable[Sample], promise: Promise) -> Goodput:
-    seen = Counter(_standing(sample, promise) for sample in samples)
+def goodput(samples: Iterable[Sample], promises: Sequence[Promise]) -> Share:
+    """The share that kept every limit, from when they were due, of the first of the promises that is made for a prompt
+    of its size. One that failed or timed out kept none."""
+    seen = Counter(_standing(sample, promises) for sample in samples)
     met, broken = seen.pop("met", 0), seen.pop("broken", 0)
-    return Goodput(met, met + broken, dict(seen))
+    return Share(met, met + broken, dict(seen))
 
 
-def _standing(sample: Sample, promise: Promise) -> str:
+def _standing(sample: Sample, promises: Sequence[Promise]) -> str:
     """ "met", "broken", or why neither can be said."""
     if sample.outcome in _NOT_SERVED:
         return sample.outcome.value
+    promise = _promised(sample, promises)
+    if promise is None:
+        return "nothing promised"
     times = latency_of(sample) if sample.outcome is Outcome.OK else None
     if times is None:
         return "no output" if sample.outcome is Outcome.OK else "broken"
@@ -91,3 +100,28 @@ def _standing(sample: Sample, promise: Promise) -> str:
         return "broken"
     unknown = [name for name, value in values.items() if value is None]
     return f"{unknown[0]} unknown" if unknown else "met"
+
+
+def _promised(sample: Sample, promises: Sequence[Promise]) -> Promise | None:
+    """One of unknown size may be of any: only what is promised to all holds for it."""
+    tokens = prompt_tokens(sample)
+    held = (one for one in promises if one.up_to is None or (tokens is not None and tokens <= one.up_to))
+    return next(held, None)
+
+
+def buffered(samples: Iterable[Sample]) -> Share:
+    """`met` of `counted` streams brought their output at once, so that their pace tells nothing of its making; of one
+    with few tokens that cannot be said."""
+    seen: Counter[str] = Counter()
+    for sample in samples:
+        times = latency_of(sample)
+        if times is not None:
+            seen["few tokens" if _is_short(sample) else "met" if times.buffered else "not"] += 1
+    at_once, steadily = seen.pop("met", 0), seen.pop("not", 0)
+    return Share(at_once, at_once + steadily, dict(seen))
+
+
+def _is_short(sample: Sample) -> bool:
+    usage = sample.completion.usage if sample.completion is not None else None
+    tokens = usage.completion_tokens if usage is not None else None
+    return tokens is not None and tokens < BURST_TOKENS

@@ -81,7 +81,7 @@ def test_a_stall_breaks_the_promise_of_every_request_that_was_due_meanwhile() ->
     due = [item.at or 0.0 for item in made.items]
     held = sum(due[4] <= at < due[4] + stall_s - 0.15 for at in due)
     times = [latency_of(sample) for sample in samples]
-    found = goodput(samples, Promise(ttft=0.15))
+    found = goodput(samples, [Promise(ttft=0.15)])
     assert held >= 8
     assert found.counted == 16
     assert found.met <= 16 - held

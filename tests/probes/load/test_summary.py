@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.completion import Completion, Timings, Usage
-from probes.load.summary import Goodput, Promise, figures, goodput
+from probes.load.summary import Promise, Share, figures, goodput
 from probes.load.times import StreamLatency, bucket_of, latency_of
 from probes.plan import Item, Outcome, Sample
 from probes.quirks import Disposition
@@ -106,16 +106,16 @@ def test_goodput_is_the_share_that_kept_every_limit() -> None:
         stream(),
     ]
 
-    found = goodput(samples, Promise(ttft=1.0, tpot=0.2))
+    found = goodput(samples, [Promise(ttft=1.0, tpot=0.2)])
 
     # Late, slow by the token, slow to begin and failed twice; of one that was buffered the pace is not known.
     excluded = {"tpot unknown": 1, "rate_limited": 1, "no output": 1}
-    assert found == Goodput(met=1, counted=6, excluded=excluded)
+    assert found == Share(met=1, counted=6, excluded=excluded)
     assert found.value == pytest.approx(1 / 6)
 
 
 def test_goodput_of_nothing_is_unknown() -> None:
-    assert goodput([], Promise(ttft=1.0)).value is None
+    assert goodput([], [Promise(ttft=1.0)]).value is None
 
 
 @settings(max_examples=30)
@@ -123,4 +123,4 @@ def test_goodput_of_nothing_is_unknown() -> None:
 def test_a_looser_promise_is_kept_at_least_as_often(firsts: list[float], limit: float, more: float) -> None:
     samples = [stream(first, first + 1) for first in firsts]
 
-    assert goodput(samples, Promise(ttft=limit)).met <= goodput(samples, Promise(ttft=limit + more)).met
+    assert goodput(samples, [Promise(ttft=limit)]).met <= goodput(samples, [Promise(ttft=limit + more)]).met
