@@ -70,18 +70,44 @@ class Check(_Document):
 
 
 class LatencyValue(_Document):
-    """A quantile of one latency in seconds; each end is a 95 % bound, null where n is too small to say."""
+    """A quantile of one latency, over the streams of one size of prompts, in seconds (`tokens_per_chunk` in tokens);
+    each end is a 95 % bound, null where n is too small to say."""
 
-    metric: Literal["ttft", "tpot"]
+    metric: str = Field(description="ttft, ttfa, end_to_end, tpot, gap_median, gap_max or tokens_per_chunk")
+    bucket: str = Field(description="of prompt tokens: `1k-4k`")
     quantile: float
     value: float | None
     interval: tuple[float | None, float | None]
     n: int
 
 
+class LatencyMoveValue(_Document):
+    """How much longer a time is than at the same hours of the weeks before, as a share; `held`: for three days, each of
+    them alone."""
+
+    metric: str
+    shift: float
+    interval: tuple[float, float]
+    p: float
+    hours: int
+    held: bool
+
+
+class LoadStatement(_Document):
+    """Under which load the streams were measured: `late` of the `streams` left more than 50 ms after they were due,
+    since `at_once` were on their way already or a try before had failed."""
+
+    per_second: float
+    at_once: int
+    streams: int
+    late: int
+    caching: Literal["cached", "fresh", "unclear"]
+    replays: int
+
+
 class RateValue(_Document):
-    """`numerator` of `denominator`, of answers to tool-call cases or eval items; null without a denominator. `excluded`
-    counts what is in neither, by reason; `reference` is the reference's value over the same."""
+    """`numerator` of `denominator`, of answers to tool-call cases or eval items, or of streams; null without a
+    denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value over the same."""
 
     name: str
     value: float | None
@@ -189,6 +215,8 @@ class VerdictDocument(_Document):
     saved: bool = True
     checks: tuple[Check, ...] = ()
     latency: tuple[LatencyValue, ...] = ()
+    latency_moves: tuple[LatencyMoveValue, ...] = ()
+    load: LoadStatement | None = None
     rates: tuple[RateValue, ...] = ()
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None

@@ -22,6 +22,8 @@ _ALERTS = 10
 _RUNS = 15
 _CHANGES = 15
 _LINES = 100
+# Where these are known, token counts add nothing.
+_TELL_MORE = frozenset({"fidelity", "logprobs_shift"})
 
 
 def endpoint(visit: Visit) -> Response:
@@ -63,8 +65,8 @@ def endpoint(visit: Visit) -> Response:
 def _shown(charts: Sequence[Chart]) -> list[Chart]:
     """Those with anything to see; the token counts only where nothing tells more."""
     found = [chart for chart in charts if chart.points]
-    telling = [chart for chart in found if chart.metric is not METRICS["token_offset"]]
-    return telling or found
+    told = {chart.metric.name for chart in found}
+    return [chart for chart in found if chart.metric.name != "token_offset" or not told & _TELL_MORE]
 
 
 def _sizes(charts: Sequence[Chart]) -> dict[str, tuple[int, int]]:

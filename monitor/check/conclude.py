@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -13,14 +12,11 @@ from monitor.drift.interval import Interval
 from monitor.drift.rates import Rate
 from monitor.drift.rule import Verdict
 from monitor.store import EvidenceRecord, MetricPoint
-from monitor.verdict import CauseWeight, Check, FidelityStatement, LatencyValue, QuirkCount, RateValue, Telling
-from probes import latency
+from monitor.verdict import CauseWeight, Check, FidelityStatement, QuirkCount, RateValue, Telling
 from probes.plan import ProbeKind, Sample
 
 DETECTOR = "run-level"
 DETECTOR_VERSION = "1"
-REPORTED = "reported"
-_QUANTILES = (0.5, 0.95, 0.99)
 # Causes below this weight are noise of the softmax, not statements.
 _LEAST_WEIGHT = 1e-4
 
@@ -124,8 +120,8 @@ def metric_points(assessment: Assessment, judged: Sequence[ProbeKind]) -> list[M
     ]
 
 
-def rate_value(name: str, rate: Rate, reference: Rate) -> RateValue:
-    """A rate as the document has it, beside the reference's over the same items."""
+def rate_value(name: str, rate: Rate, reference: Rate | None = None) -> RateValue:
+    """A rate as the document has it, beside the reference's over the same items, where that has one."""
     return RateValue(
         name=name,
         value=rate.value,
@@ -134,66 +130,15 @@ def rate_value(name: str, rate: Rate, reference: Rate) -> RateValue:
         excluded=dict(rate.excluded),
         interval=None if rate.low is None or rate.high is None else (rate.low, rate.high),
         method=rate.method,
-        reference=reference.value,
+        reference=None if reference is None else reference.value,
     )
 
 
-def latency_values(samples: Sequence[Sample]) -> tuple[LatencyValue, ...]:
-    """TTFT and TPOT quantiles in seconds; each end of an interval is a 95 % bound by order statistics."""
-    times = [found for sample in samples if (found := latency.stream_times(sample)) is not None]
-    ttft = [found.ttft for found in times if found.ttft is not None]
-    tpot = [found.tpot for found in times if found.tpot is not None]
-    return (*_quantiles("ttft", ttft), *_quantiles("tpot", tpot))
-
-
-def _quantiles(metric: Literal["ttft", "tpot"], values: Sequence[float]) -> list[LatencyValue]:
-    found = {q: latency.percentile_interval(values, q) for q in _QUANTILES}
-    return [
-        LatencyValue(metric=metric, quantile=q, value=at.estimate, interval=(at.lo, at.hi), n=len(values))
-        for q, at in found.items()
-    ]
-
-
-def latency_check(samples: Sequence[Sample], values: Sequence[LatencyValue], tokens: int) -> Check:
-    """Reported, not judged: one run cannot tell a slow hour from a change."""
-    median = next(value for value in values if value.metric == "ttft" and value.quantile == 0.5)
-    measured = median.n > 0
-    low, high = median.interval
-    return Check(
-        probe=ProbeKind.LATENCY.value,
-        verdict=Verdict.INCONCLUSIVE if measured else Verdict.INAPPLICABLE,
-        reason=REPORTED if measured else "no stream was answered",
-        value=median.value,
-        unit="s",
-        interval=(low, high) if low is not None and high is not None else None,
-        n=len(samples),
-        tokens=tokens,
-    )
-
-
-def latency_evidence(check: Check, values: Sequence[LatencyValue]) -> EvidenceRecord:
-    return EvidenceRecord(
-        metric=ProbeKind.LATENCY.value,
-        detector=DETECTOR,
-        detector_version=DETECTOR_VERSION,
-        verdict=check.verdict,
-        counted=False,
-        reason=check.reason,
-        value=check.value,
-        unit=check.unit,
-        interval=None if check.interval is None else Interval(*check.interval),
-        n=check.n,
-        tokens=check.tokens,
-        detail={"quantiles": [value.model_dump(mode="json") for value in values]},
-    )
-
-
-def latency_points(values: Sequence[LatencyValue]) -> list[MetricPoint]:
-    return [
-        MetricPoint(f"{value.metric}_p{value.quantile * 100:.0f}", value.value, value.n)
-        for value in values
-        if value.value is not None
-    ]
+def counted_verdicts(checks: Sequence[Check]) -> list[Verdict]:
+    """What a check is concluded from. That streams are as fast as before vouches for nothing else that was asked."""
+    others = [check.verdict for check in checks if check.probe != ProbeKind.LATENCY.value]
+    speed = [check.verdict for check in checks if check.probe == ProbeKind.LATENCY.value]
+    return [*others, *(verdict for verdict in speed if verdict is Verdict.SUSPECT or not others)]
 
 
 def quirk_counts(samples: Sequence[Sample]) -> tuple[QuirkCount, ...]:

@@ -11,32 +11,42 @@ from monitor import clock
 from monitor.check.ask import Asked
 from monitor.check.conclude import (
     check_of,
+    counted_verdicts,
     evidence_records,
     fidelity_statement,
-    latency_check,
-    latency_evidence,
-    latency_points,
-    latency_values,
     metric_points,
     quirk_counts,
     record_of,
 )
 from monitor.check.judge import Judge, Judged
+from monitor.check.latency import (
+    Speed,
+    latency_check,
+    latency_evidence,
+    latency_points,
+    move_values,
+    moves,
+    moves_before,
+    speed,
+)
 from monitor.check.ledger import MOST_BASELINE_RUNS, Ledger, Past, run_result
 from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
 from monitor.config import EndpointConfig
 from monitor.drift.findings import Finding
+from monitor.drift.latency_past import SPAN
 from monitor.drift.rule import Verdict, roll_up
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
+from monitor.store.series import Span
 from monitor.usage import Tokens
 from monitor.verdict import (
     ENROLLED,
     Check,
     Cost,
     FidelityStatement,
+    LatencyMoveValue,
     ParameterValue,
     ProtocolStatement,
     RateValue,
@@ -68,6 +78,8 @@ class AskedCheck:
         rates: tuple[RateValue, ...] = ()
         parameters: tuple[ParameterValue, ...] = ()
         protocol: ProtocolStatement | None = None
+        found_speed = Speed((), (), None)
+        moved: tuple[LatencyMoveValue, ...] = ()
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
         for plan in planned.plans:
             samples = self._samples(plan)
@@ -76,8 +88,12 @@ class AskedCheck:
                 checks += checks_of(before.evidence)
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
+                if plan.probe is ProbeKind.LATENCY:
+                    found_speed, moved = self._speed(plan, samples), moves_before(before.evidence)
             elif plan.probe is ProbeKind.LATENCY:
-                checks.append(self._finish_latency(samples))
+                found_speed = self._speed(plan, samples)
+                check, moved = self._finish_latency(found_speed, samples, started)
+                checks.append(check)
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
                 found, rates = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
                 checks += found
@@ -92,20 +108,21 @@ class AskedCheck:
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
                 if plan.probe is ProbeKind.LOGPROBS:
                     fidelity = fidelity_statement(judged.found.fidelity, judged.allowed)
-        verdicts = [check.verdict for check in checks if check.probe != ProbeKind.LATENCY.value]
         everything = self._asked.all_samples
         return VerdictDocument(
             provider=self._endpoint.provider,
             model=self._endpoint.model,
             endpoint=self._endpoint.base_url,
             served_model=_served_model(everything),
-            verdict=roll_up([*verdicts, fidelity.verdict]),
+            verdict=roll_up([*counted_verdicts(checks), fidelity.verdict]),
             enrolled=self._enrolled,
             partial=self._asked.stop is not None,
             saved=self._ledger.writes,
             checks=tuple(checks),
-            latency=latency_values(self._asked.samples.get(ProbeKind.LATENCY, [])),
-            rates=rates,
+            latency=found_speed.values,
+            latency_moves=moved,
+            load=found_speed.load,
+            rates=(*rates, *found_speed.rates),
             parameters=parameters,
             protocol=protocol,
             fidelity=fidelity,
@@ -233,14 +250,21 @@ class AskedCheck:
         checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
         return checks, rate_values(answers, grading.items)
 
-    def _finish_latency(self, samples: Sequence[Sample]) -> Check:
-        values = latency_values(samples)
-        check = latency_check(samples, values, Tokens.of(samples).total)
-        evidence, points = latency_evidence(check, values), latency_points(values)
+    def _speed(self, plan: Plan, samples: Sequence[Sample]) -> Speed:
+        return speed(plan, samples, self._endpoint.slos, self._endpoint.max_concurrency)
+
+    def _finish_latency(
+        self, found: Speed, samples: Sequence[Sample], started: datetime
+    ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
+        span = Span(started - SPAN, started)
+        moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
+        check = latency_check(found, moved, len(samples), Tokens.of(samples).total)
+        evidence = latency_evidence(check, found, move_values(moved))
         self._ledger.finish(
-            ProbeKind.LATENCY, replace(self._result(samples), evidence=[evidence], metric_points=points)
+            ProbeKind.LATENCY,
+            replace(self._result(samples), evidence=[evidence], metric_points=latency_points(found)),
         )
-        return check
+        return check, move_values(moved)
 
     def _result(self, samples: Sequence[Sample]) -> RunResult:
         stop = self._asked.stop

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -39,6 +39,8 @@ from monitor.store import (
     queue,
 )
 from monitor.store.process import this_process
+from monitor.store.quantiles import Agg
+from monitor.store.series import Series, Span, Step
 from monitor.usage import Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
@@ -206,6 +208,13 @@ class Ledger:
             return Past(), ()
         baseline = self._store.active_baseline(self._record.id, ProbeKind.EVALS)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_graded(baseline.id))
+
+    def past_points(self, metric: str, span: Span) -> list[tuple[datetime, float]]:
+        """The median of a metric's points in each hour."""
+        if self._store is None or self._record is None:
+            return []
+        found = Series(self._store.sessions).series(self._record.id, metric, span, Step.HOUR, Agg.P50)
+        return [(point.at, point.value) for point in found.points]
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None

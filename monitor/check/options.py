@@ -13,6 +13,7 @@ from probes.plan import ProbeKind
 
 if TYPE_CHECKING:
     from monitor.check.eval_suite import EvalSuite
+    from probes.load.probe import Load
 
 DEFAULT_N = 40
 LEAST_N = 4
@@ -25,7 +26,8 @@ OFFERED = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
-    whose turn it is, and all experiments on parameters. evals: the private suite to ask, by whoever has its key.
+    whose turn it is, all experiments on parameters, and streams under load. load: of what kind, where it is not the
+    usual one. evals: the private suite to ask, by whoever has its key.
     timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
     keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
     stored that says so. Raises UsageError for what cannot be meant."""
@@ -38,6 +40,7 @@ class CheckOptions:
     confirms: bool = False
     whole_suite: bool = False
     evals: EvalSuite | None = None
+    load: Load | None = None
     keep_bodies: timedelta = timedelta(days=14)
 
     def __post_init__(self) -> None:

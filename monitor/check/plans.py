@@ -41,14 +41,15 @@ _LEAST_ITEMS = 8
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
-    is known of the endpoint, which is asked in the form that it takes; and what calibration kept of T3's candidates,
-    None where there was none."""
+    is known of the endpoint, which is asked in the form and at the rate that it takes; and what calibration kept of T3's
+    candidates, None where there was none."""
 
     seed: bytes
     nonce: bytes
     at: datetime
     capabilities: Capabilities = field(default_factory=Capabilities)
     pool: Sequence[Instance] | None = None
+    rpm: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def make_plans(
     elif ProbeKind.ACCOUNTING in options.probes:
         plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
-        plans.append(latency.plan(seed, nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS))
+        plans.append(_latency(options, drawn, extent))
     tools = _tools(options, drawn, extent) if ProbeKind.TOOL_CALLS in options.probes else None
     if tools is not None:
         plans.append(tools.plan)
@@ -131,8 +132,17 @@ def make_plans(
     return Planned(tuple(plans), tools)
 
 
-def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
+def _latency(options: CheckOptions, drawn: Drawn, extent: Extent) -> Plan:
+    if options.load is None and not options.whole_suite:
+        return latency.plan(drawn.seed, drawn.nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS)
     # Here and below: a process that does not ask them has no use for what makes and judges them.
+    from probes.load import probe
+
+    load = (options.load or probe.Load()).within(drawn.rpm).cut(extent.part)
+    return probe.plan(drawn.seed, drawn.nonce, load)
+
+
+def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
     from monitor.check.tool_calls import tool_plan
 
     return tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=options.whole_suite, part=extent.part, pool=drawn.pool)

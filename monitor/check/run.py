@@ -63,6 +63,7 @@ def check_against(
             at,
             _known(endpoint, options, data),
             _pool(reference, options, data, seed, at),
+            endpoint.rpm,
         ),
         tokenizer=reference.tokenizer,
         has_reference=reference.engine is not None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,7 @@ from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
 from monitor.check.run import NONCE_BYTES, run_check
 from monitor.cli.asked_endpoint import one_endpoint, timeout_seconds
+from monitor.cli.load_options import Rate, Sizes, SloTexts, Streams, load_of, slos_of
 from monitor.cli.opened_suite import BUILT_IN, eval_suite
 from monitor.cli.output import print_json, stdout_console
 from monitor.cli.probe_options import (
@@ -69,6 +71,10 @@ def probe(
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     reps: Reps = 1,
+    rate: Rate = None,
+    streams: Streams = None,
+    sizes: Sizes = None,
+    slo: SloTexts = None,
     max_cost: MaxCost = None,
     max_requests: MaxRequests = None,
     max_tokens: MaxTokens = None,
@@ -89,11 +95,17 @@ def probe(
     config = load_config(settings.config)
     endpoint = one_endpoint(config.endpoints(provider, model), provider)
     evals = _private(suite, probes, reps)
+    load, chosen = load_of(rate, streams, sizes), _chosen(probes, suite) if evals is None else (ProbeKind.EVALS,)
+    if (load or slo) and ProbeKind.LATENCY not in chosen:
+        raise UsageError("--rate, --streams, --sizes and --slo are for latency.", remedy="Add --probe latency.")
+    if promised := slos_of(slo):
+        endpoint = replace(endpoint, slos=promised)
     options = CheckOptions(
-        probes=_chosen(probes, suite) if evals is None else (ProbeKind.EVALS,),
+        probes=chosen,
         n=n,
         whole_suite=suite == "full",
         evals=evals,
+        load=load,
         budget=Budget(max_cost, max_requests, max_tokens),
         timeout=timeout_seconds(timeout),
         save=save,
@@ -137,7 +149,7 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
     with open_reference(endpoint.reference) as reference:
         planned, estimate = affordable_plans(
             options,
-            Drawn(bytes(32), bytes(NONCE_BYTES), clock.now()),
+            Drawn(bytes(32), bytes(NONCE_BYTES), clock.now(), rpm=endpoint.rpm),
             tokenizer=reference.tokenizer,
             has_reference=reference.engine is not None,
             prices=endpoint.prices,

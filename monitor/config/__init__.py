@@ -5,7 +5,7 @@ from __future__ import annotations
 from monitor.config.endpoint import EndpointConfig, ReferenceConfig
 from monitor.config.load import Config, Inspected, inspect_config, load_config, may_be_there
 from monitor.config.problems import Problem
-from monitor.config.schema import Prices, Provider, Routing
+from monitor.config.schema import Prices, Provider, Routing, Slo
 from monitor.config.suggestion import suggestion
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Provider",
     "ReferenceConfig",
     "Routing",
+    "Slo",
     "inspect_config",
     "load_config",
     "may_be_there",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from monitor.config.schema import Api, Defaults, Model, Prices, Provider, Routing, ServedModel
+    from monitor.config.schema import Api, Defaults, Model, Prices, Provider, Routing, ServedModel, Slo
     from monitor.secrets import HeaderValue, SecretRef
 
 
@@ -59,6 +59,7 @@ class EndpointConfig:
     control: bool = False
     provider_was: str | None = None
     model_was: str | None = None
+    slos: tuple[Slo, ...] = ()
 
     def target(self, environ: Mapping[str, str] | None = None) -> Target:
         """What the client asks, secrets resolved. Raises SecretError for a secret that is not there."""
@@ -113,6 +114,7 @@ def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defau
         control=entry.control,
         provider_was=provider.renamed_from,
         model_was=model.renamed_from,
+        slos=entry.slos,
     )
 
 

@@ -13,6 +13,7 @@ from monitor.config.base_url import check_base_url, forbidden_base_url
 from monitor.config.places import Finding, Place, PlainSection, mapping, places, repeated
 from monitor.config.service_rules import broken_service_rules
 from monitor.config.suggestion import suggestion
+from monitor.config.values import LIMITS
 from monitor.secrets import is_secret_name
 
 
@@ -97,6 +98,7 @@ def _served_models(provider: Place, models: PlainSection) -> Iterator[Finding]:
             yield entry.path, "the same model, name and routing are there in an earlier entry; remove one"
         seen.add(identity)
         yield from _known_model(entry, models)
+        yield from _slos(entry)
         yield from _routing(entry, [entry, provider])
     yield from _routing(provider, [provider, *entries])
 
@@ -113,6 +115,12 @@ def _known_model(entry: Place, models: PlainSection) -> Iterator[Finding]:
     weights = reference.get("weights") if isinstance(reference, Mapping) else None
     if weights is None and "allowed_profiles" in entry.section:
         yield (*entry.path, "allowed_profiles"), f"needs a reference with weights, which model '{slug}' lacks"
+
+
+def _slos(entry: Place) -> Iterator[Finding]:
+    for slo in places(entry.section.get("slos"), (*entry.path, "slos")):
+        if not any(slo.section.get(key) is not None for key in LIMITS):
+            yield slo.path, f"promises nothing; set one of {', '.join(LIMITS)}"
 
 
 def _routing(place: Place, related: list[Place]) -> Iterator[Finding]:

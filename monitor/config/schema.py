@@ -88,10 +88,21 @@ class Prices(Section):
     output_usd_per_mtok: UsdPerMillionTokens
 
 
+class Slo(Section):
+    """What a request of at most `up_to` prompt tokens (None: of any size) is to keep to, in seconds."""
+
+    up_to: Annotated[int, Field(gt=0)] | None = None
+    ttft: Duration | None = None
+    ttfa: Duration | None = None
+    tpot: Duration | None = None
+    end_to_end: Duration | None = None
+
+
 class ServedModel(Section):
     """A model as one provider serves it: `model` is a key of the file's `models`, `name` is what the provider says.
 
-    `control`: it is our own and does not change, so that a drift found in it is a change on our side.
+    `control`: it is our own and does not change, so that a drift found in it is a change on our side. Of `slos` the
+    first that is meant for a request's size holds for it.
     """
 
     model: ModelSlug
@@ -102,6 +113,7 @@ class ServedModel(Section):
     allowed_profiles: ProfileNames | None = None
     extra_body: ExtraBody = Field(default_factory=dict)
     prices: Prices | None = None
+    slos: Annotated[tuple[Slo, ...], *EMPTY_LIST_FOR_NULL] = ()
 
 
 class Provider(Section):

@@ -40,6 +40,9 @@ CLIENT_HEADERS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "te", "transfer-encoding"}
 )
 
+# What an SLO may promise.
+LIMITS = ("ttft", "ttfa", "tpot", "end_to_end")
+
 # What a channel may be told of.
 EVENTS = (
     "alert.firing", "alert.resolved", "alert.acknowledged", "alert.flapping", "run.finished",

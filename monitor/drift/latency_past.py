@@ -10,12 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import log1p
 
 import numpy as np
 
 from monitor.drift.findings import Finding
-from monitor.drift.latency_shift import LEAST_SHIFT, Hour, LatencyShift, latency_shift
+from monitor.drift.latency_shift import Hour, LatencyShift, latency_shift
 from monitor.drift.rule import SUSPECT_P, Verdict
 
 DAYS, WEEKS = 3, 4
@@ -52,7 +51,7 @@ def moved(times: Sequence[Timed], now: datetime) -> Move | None:
     if found is None or found.n < _LEAST_NEW or sum(hour.baseline.size for hour in hours) < _LEAST_BEFORE:
         return None
     alone = [latency_shift(_hours(before, day)) for day in days]
-    sides = {0 if one is None or not _is_far(one) else 1 if one.shift > 0.0 else -1 for one in alone}
+    sides = {0 if one is None or not one.is_far else 1 if one.shift > 0.0 else -1 for one in alone}
     return Move(found, sides in ({1}, {-1}))
 
 
@@ -62,8 +61,8 @@ def latency_finding(moves: Mapping[str, Move | None]) -> Finding | None:
     if not known:
         return None
     p = {name: min(1.0, len(known) * move.found.p) for name, move in known.items()}
-    told = [name for name, move in known.items() if move.held and p[name] <= SUSPECT_P and _is_far(move.found)]
-    still = all(_is_within(move.found) for move in known.values())
+    told = [name for name, move in known.items() if move.held and p[name] <= SUSPECT_P and move.found.is_far]
+    still = all(move.found.is_within for move in known.values())
     verdict = Verdict.SUSPECT if told else Verdict.OK if still else Verdict.INCONCLUSIVE
     words = [f"{name} {known[name].found.shift:+.0%} for {DAYS} days" for name in told]
     return Finding(verdict, "; ".join(words), unit="s", adjusted_p=min(p.values()))
@@ -79,12 +78,3 @@ def _by_hour(times: Iterable[Timed]) -> dict[tuple[str, int], list[float]]:
     for one in times:
         found[one.bucket, one.at.hour].append(one.seconds)
     return dict(found)
-
-
-def _is_far(one: LatencyShift) -> bool:
-    return abs(log1p(one.shift)) > log1p(LEAST_SHIFT)
-
-
-def _is_within(one: LatencyShift) -> bool:
-    """Whether the whole interval lies within a fifth."""
-    return max(abs(log1p(one.interval.low)), abs(log1p(one.interval.high))) < log1p(LEAST_SHIFT)

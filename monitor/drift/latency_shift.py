@@ -38,9 +38,18 @@ class LatencyShift:
     interval: Interval
     n: int
 
+    @property
+    def is_far(self) -> bool:
+        """Slower by more than a fifth, or as much faster."""
+        return _is_beyond(self.shift)
+
+    @property
+    def is_within(self) -> bool:
+        """Whether not even an end of the interval is as far."""
+        return not (_is_beyond(self.interval.low) or _is_beyond(self.interval.high))
+
     def moved(self, alpha: float) -> bool:
-        """Slower by more than a fifth, or as much faster, and surely so."""
-        return self.p < alpha and abs(log1p(self.shift)) > log1p(LEAST_SHIFT)
+        return self.p < alpha and self.is_far
 
 
 def latency_shift(hours: Sequence[Hour], *, level: float = 0.95) -> LatencyShift | None:
@@ -71,6 +80,10 @@ def latency_shift(hours: Sequence[Hour], *, level: float = 0.95) -> LatencyShift
     p = max(SMALLEST_P, 2.0 * NormalDist().cdf(-abs(above - half) / error)) if error > 0.0 else 1.0
     interval = Interval(ratio(half - margin), ratio(half + margin), level)
     return LatencyShift(p, ratio(half), interval, sum(hour.new.size for hour in kept))
+
+
+def _is_beyond(shift: float) -> bool:
+    return abs(log1p(shift)) > log1p(LEAST_SHIFT)
 
 
 def _weight(hour: Hour) -> float:

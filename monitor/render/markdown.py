@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monitor.redaction import safe_text
 from monitor.render.wording import (
+    LATENCY,
     MEASURED,
     cause_text,
     check_cells,
@@ -11,7 +12,10 @@ from monitor.render.wording import (
     cost_text,
     fidelity_cells,
     fidelity_text,
+    latency_rows,
     latency_text,
+    load_text,
+    move_text,
     telling_rows,
     verdict_word,
     with_unit,
@@ -33,6 +37,7 @@ def markdown(document: VerdictDocument) -> str:
         *(_row(check, document) for check in document.checks),
         _line(*fidelity_cells(fidelity), verdict_word(fidelity.verdict), fidelity_text(fidelity)),
     ]
+    lines += _latency(document)
     for check in document.checks:
         for telling in check.telling:
             lines += ["", *_telling(telling, check.unit)]
@@ -46,6 +51,22 @@ def _row(check: Check, document: VerdictDocument) -> str:
     note = latency_text(document.latency) if check.probe == "latency" else cause_text(check.causes)
     words = "; ".join(word for word in (check.reason, note) if word)
     return _line(*check_cells(check), verdict_word(check.verdict), words)
+
+
+def _latency(document: VerdictDocument) -> list[str]:
+    """The quantiles of streams under load, and what has moved since."""
+    lines = []
+    if document.load is not None:
+        rows = (_line(*cells) for cells in latency_rows(document.latency))
+        lines += [
+            "",
+            _line(*LATENCY),
+            "| --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+            _cell(load_text(document.load)),
+        ]
+    return [*lines, *(line for move in document.latency_moves for line in ("", _cell(move_text(move))))]
 
 
 def _line(*cells: str) -> str:

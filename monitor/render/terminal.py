@@ -11,6 +11,7 @@ from rich.table import Table
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
+    LATENCY,
     MEASURED,
     PARAMETERS,
     cause_text,
@@ -19,7 +20,10 @@ from monitor.render.wording import (
     cost_text,
     fidelity_cells,
     fidelity_text,
+    latency_rows,
     latency_text,
+    load_text,
+    move_text,
     parameter_rows,
     protocol_lines,
     rate_rows,
@@ -45,6 +49,7 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
         f"  {cost_text(document.cost)}  {seconds:.0f} s"
     )
     console.print(_checks(document))
+    _print_latency(console, document)
     if document.rates:
         console.print(_rates(document.rates))
     if document.parameters:
@@ -70,6 +75,20 @@ def _checks(document: VerdictDocument) -> Table:
     fidelity = document.fidelity
     table.add_row(*map(escape, fidelity_cells(fidelity)), _verdict(fidelity.verdict), _plain(fidelity_text(fidelity)))
     return table
+
+
+def _print_latency(console: Console, document: VerdictDocument) -> None:
+    """The quantiles of streams under load, which are of several sizes; the others' stand beside their check."""
+    if document.load is not None:
+        table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+        for name in LATENCY:
+            table.add_column(name, overflow="fold")
+        for cells in latency_rows(document.latency):
+            table.add_row(*map(_plain, cells))
+        console.print(table)
+        console.print(_plain(load_text(document.load)))
+    for move in document.latency_moves:
+        console.print(_plain(move_text(move)))
 
 
 def _rates(rates: Sequence[RateValue]) -> Table:

@@ -11,7 +11,9 @@ from monitor.verdict import (
     Check,
     Cost,
     FidelityStatement,
+    LatencyMoveValue,
     LatencyValue,
+    LoadStatement,
     ParameterValue,
     ProtocolStatement,
     RateValue,
@@ -102,18 +104,18 @@ _SHOWN_RATES = (
     "parallel_exact",
     "oracle_met",
 )
+# Of a private suite or one of its categories; of streams or those of one size.
+_SHOWN_KINDS = frozenset({"accuracy", "goodput", "buffered"})
 
 
 def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
     """Name, value with interval, numerator and denominator, the reference's value, and what is in neither."""
     named = {rate.name: rate for rate in rates}
-    shown = [*(name for name in _SHOWN_RATES if name in named), *(name for name in named if _is_accuracy(name))]
+    shown = [
+        *(name for name in _SHOWN_RATES if name in named),
+        *(name for name in named if name.partition(".")[0] in _SHOWN_KINDS),
+    ]
     return [_rate_row(named[name]) for name in shown]
-
-
-def _is_accuracy(name: str) -> bool:
-    """Of a private suite, or of one of its categories."""
-    return name.partition(".")[0] == "accuracy"
 
 
 def _rate_row(rate: RateValue) -> tuple[str, ...]:
@@ -164,21 +166,52 @@ def cause_text(causes: Sequence[Cause | CauseWeight]) -> str:
 
 
 def latency_text(values: Sequence[LatencyValue]) -> str:
-    """`ttft p50 41 ms [38, 45] · p95 –`, in milliseconds."""
+    """`ttft p50 41 ms [38, 45] · p95 –`, in milliseconds, of the smallest prompts."""
     words = []
     for metric in ("ttft", "tpot"):
-        quantiles = [value for value in values if value.metric == metric]
+        quantiles = [value for value in values if value.metric == metric and value.bucket == values[0].bucket]
         if quantiles:
             words.append(f"{metric} " + " · ".join(_quantile(value) for value in quantiles))
     return "; ".join(words)
 
 
 def _quantile(value: LatencyValue) -> str:
-    name = f"p{value.quantile * 100:.0f}"
+    return f"p{value.quantile * 100:.0f} {_quantile_text(value)}"
+
+
+def _quantile_text(value: LatencyValue) -> str:
     if value.value is None:
-        return f"{name} –"
-    low, high = ("–" if end is None else f"{end * 1000:.0f}" for end in value.interval)
-    return f"{name} {value.value * 1000:.0f} ms [{low}, {high}]"
+        return "–"
+    scale, digits, unit = (1.0, 1, "") if value.metric == "tokens_per_chunk" else (1000.0, 0, " ms")
+    low, high = ("–" if end is None else f"{end * scale:.{digits}f}" for end in value.interval)
+    return f"{value.value * scale:.{digits}f}{unit} [{low}, {high}]"
+
+
+LATENCY = ("prompt tokens", "time", "p50", "p95", "p99", "n")
+
+
+def latency_rows(values: Sequence[LatencyValue]) -> list[tuple[str, ...]]:
+    """As in LATENCY, a row for each time of each size of prompts."""
+    rows: dict[tuple[str, str], list[LatencyValue]] = {}
+    for value in values:
+        rows.setdefault((value.bucket, value.metric), []).append(value)
+    return [(*row, *map(_quantile_text, quantiles), str(quantiles[0].n)) for row, quantiles in rows.items()]
+
+
+def load_text(load: LoadStatement) -> str:
+    return (
+        f"load      {load.streams} streams at {load.per_second:.2g} requests a second, at most {load.at_once} at once, "
+        f"{load.late} left late; replays {load.caching}, of {load.replays} pairs"
+    )
+
+
+def move_text(move: LatencyMoveValue) -> str:
+    """How a time lies to that of the same hours before: `ttft +35 % [22, 48] in 60 hours`."""
+    low, high = (f"{100 * end:.0f}" for end in move.interval)
+    held = ", on each of the last days" if move.held else ""
+    return (
+        f"{move.metric:<9} {100 * move.shift:+.0f} % [{low}, {high}] to the weeks before, in {move.hours} hours{held}"
+    )
 
 
 def fidelity_text(fidelity: FidelityStatement) -> str:

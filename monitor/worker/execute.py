@@ -163,6 +163,7 @@ class _Attempt:
             entry.slot_at,
             self._ledger.capabilities,
             self._pool(options, reference),
+            config.rpm,
         )
 
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:

@@ -1,0 +1,197 @@
+"""The latency probe of a check: what its streams showed, by the size of their prompts, and how that has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from monitor.check.conclude import DETECTOR, DETECTOR_VERSION, rate_value
+from monitor.config import Slo
+from monitor.drift.findings import Finding
+from monitor.drift.interval import Interval
+from monitor.drift.latency_past import Move, Timed, latency_finding, moved
+from monitor.drift.rates import rate
+from monitor.drift.rule import Verdict
+from monitor.store import EvidenceRecord, MetricPoint
+from monitor.verdict import Check, LatencyMoveValue, LatencyValue, LoadStatement, RateValue
+from probes.load.caching import caching
+from probes.load.summary import Promise, Share, buffered, figures, goodput
+from probes.load.times import bucket_of, latency_of, prompt_tokens
+from probes.plan import Plan, ProbeKind, Sample
+
+REPORTED = "reported"
+# What is charted, and compared with the past.
+_CHARTED = ("ttft", "tpot")
+_LATE_S = 0.05
+# Both of its ends are bounds of 95 % each.
+_LEVEL = 0.9
+
+# The points of one metric by their hours.
+Points = Sequence[tuple[datetime, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What one run's streams showed: `load` is None of streams that went one after another."""
+
+    values: tuple[LatencyValue, ...]
+    rates: tuple[RateValue, ...]
+    load: LoadStatement | None
+
+
+def speed(plan: Plan, samples: Sequence[Sample], slos: Sequence[Slo], at_once: int) -> Speed:
+    """`at_once` is how many requests may be on their way together."""
+    streams = [sample for sample in samples if not sample.item.key.startswith("replay/")]
+    times = [found for sample in streams if (found := latency_of(sample)) is not None]
+    values = tuple(
+        LatencyValue(
+            metric=one.metric,
+            bucket=one.bucket,
+            quantile=one.quantile,
+            value=one.at.estimate,
+            interval=(one.at.lo, one.at.hi),
+            n=one.n,
+        )
+        for one in figures(times)
+    )
+    load = _load(plan, samples, streams, at_once) if plan.items and plan.items[-1].at else None
+    return Speed(values, tuple(_rates(streams, slos, under_load=load is not None)), load)
+
+
+def _load(plan: Plan, samples: Sequence[Sample], streams: Sequence[Sample], at_once: int) -> LoadStatement:
+    replays, last = caching(samples), plan.items[-1].at or 1.0
+    return LoadStatement(
+        per_second=(len(plan.items) - 1) / last,
+        at_once=at_once,
+        streams=len(streams),
+        late=sum((one.late_s or 0.0) - (one.held_s or 0.0) > _LATE_S for one in streams),
+        caching=replays.caching.value,
+        replays=replays.pairs,
+    )
+
+
+def _rates(streams: Sequence[Sample], slos: Sequence[Slo], *, under_load: bool) -> Iterator[RateValue]:
+    if slos:
+        promises = [Promise(**slo.model_dump()) for slo in slos]
+        yield _rate("goodput", goodput(streams, promises))
+        for bucket in dict.fromkeys(_bucket(sample) for sample in streams) if under_load else ():
+            of_size = [sample for sample in streams if _bucket(sample) == bucket]
+            yield _rate(f"goodput.{bucket}", goodput(of_size, promises))
+    held_back = buffered(streams)
+    if under_load or held_back.met:
+        yield _rate("buffered", held_back)
+
+
+def _bucket(sample: Sample) -> str:
+    return bucket_of(prompt_tokens(sample))
+
+
+def _rate(name: str, share: Share) -> RateValue:
+    return rate_value(name, rate(share.met, share.counted, excluded=share.excluded))
+
+
+def latency_points(found: Speed) -> list[MetricPoint]:
+    quantiles = [
+        MetricPoint(_point(value, found), value.value, value.n)
+        for value in found.values
+        if value.metric in _CHARTED and value.value is not None
+    ]
+    shares = [
+        MetricPoint(f"load.{one.name}", one.value, one.denominator)
+        for one in found.rates
+        if found.load is not None and one.value is not None
+    ]
+    return quantiles + shares
+
+
+def _point(value: LatencyValue, found: Speed) -> str:
+    """Streams of an idle client and streams under load are measured apart."""
+    name = f"{value.metric}_p{value.quantile * 100:.0f}"
+    return name if found.load is None else f"load.{value.bucket}.{name}"
+
+
+def moves(found: Speed, past: Callable[[str], Points], now: datetime) -> dict[str, Move | None]:
+    """How the medians of the last days lie to those of the weeks before; `past` has the points of both."""
+    medians = [one for one in found.values if one.quantile == 0.5 and one.metric in _CHARTED]
+    return {
+        metric: moved([one for value in of_metric for one in _timed(value, past(_point(value, found)), now)], now)
+        for metric in _CHARTED
+        if (of_metric := [value for value in medians if value.metric == metric and value.value is not None])
+    }
+
+
+def _timed(value: LatencyValue, past: Points, now: datetime) -> Iterator[Timed]:
+    for at, seconds in past:
+        yield Timed(at, value.bucket, seconds)
+    if value.value is not None:
+        yield Timed(now, value.bucket, value.value)
+
+
+def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...]:
+    return tuple(
+        LatencyMoveValue(
+            metric=metric,
+            shift=move.found.shift,
+            interval=(move.found.interval.low, move.found.interval.high),
+            p=move.found.p,
+            hours=move.found.n,
+            held=move.held,
+        )
+        for metric, move in found.items()
+        if move is not None
+    )
+
+
+def latency_check(found: Speed, moved: Mapping[str, Move | None], n: int, tokens: int) -> Check:
+    """The median time to the first token, of the smallest prompts; judged where there is a past to hold it against."""
+    finding = latency_finding(moved) or Finding(Verdict.INCONCLUSIVE)
+    first = next((one for one in found.values if (one.metric, one.quantile) == ("ttft", 0.5)), None)
+    if first is None:
+        finding = Finding(Verdict.INAPPLICABLE, "no stream was answered")
+    low, high = (None, None) if first is None else first.interval
+    return Check(
+        probe=ProbeKind.LATENCY.value,
+        verdict=finding.verdict,
+        reason="; ".join([finding.reason] * bool(finding.reason) + _noted(found)) or REPORTED,
+        value=None if first is None else first.value,
+        unit="s",
+        interval=(low, high) if low is not None and high is not None else None,
+        p=finding.adjusted_p,
+        n=n,
+        tokens=tokens,
+    )
+
+
+def _noted(found: Speed) -> list[str]:
+    """What else somebody who reads one line has to know."""
+    held_back = next((one for one in found.rates if one.name == "buffered" and one.numerator), None)
+    words = [] if held_back is None else [f"{held_back.numerator:g} of {held_back.denominator} streams held back"]
+    cached = found.load is not None and found.load.caching == "cached"
+    return [*words, "answers come from a cache"] if cached else words
+
+
+def latency_evidence(check: Check, found: Speed, moved: Sequence[LatencyMoveValue]) -> EvidenceRecord:
+    return EvidenceRecord(
+        metric=ProbeKind.LATENCY.value,
+        detector=DETECTOR,
+        detector_version=DETECTOR_VERSION,
+        verdict=check.verdict,
+        counted=check.verdict in (Verdict.OK, Verdict.SUSPECT),
+        reason=check.reason,
+        adjusted_p=check.p,
+        value=check.value,
+        unit=check.unit,
+        interval=None if check.interval is None else Interval(*check.interval, _LEVEL),
+        n=check.n,
+        tokens=check.tokens,
+        detail={
+            "quantiles": [value.model_dump(mode="json") for value in found.values],
+            "moves": [move.model_dump(mode="json") for move in moved],
+        },
+    )
+
+
+def moves_before(evidence: Sequence[EvidenceRecord]) -> tuple[LatencyMoveValue, ...]:
+    """What an earlier attempt of the check found."""
+    return tuple(LatencyMoveValue.model_validate(move) for one in evidence for move in one.detail.get("moves", ()))
