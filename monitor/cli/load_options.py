@@ -50,12 +50,16 @@ def slos_of(texts: list[str] | None) -> tuple[Slo, ...]:
 def _slo(text: str) -> Slo:
     parts = dict(part.partition("=")[::2] for part in text.replace(" ", "").split(","))
     try:
-        found = Slo.model_validate({name: int(value) if name == "up_to" else value for name, value in parts.items()})
-    except (ValidationError, ValueError) as error:
+        found = Slo.model_validate({name: _number(value) for name, value in parts.items()})
+    except ValidationError as error:
         raise _no_slo(text) from error
     if not any(getattr(found, name) for name in LIMITS):
         raise _no_slo(text)
     return found
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _no_slo(text: str) -> UsageError:

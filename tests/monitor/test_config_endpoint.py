@@ -33,7 +33,8 @@ providers:
     idle_timeout: 20s
     models:
       - { model: full, name: a, allowed_profiles: [w8-channel], extra_body: { top_k: 2, deep: { b: 2 } } }
-      - { model: counted, name: b, routing: { only: [x], quantizations: [bf16], allow_fallbacks: true } }
+      - { model: counted, name: b, routing: { only: [x], quantizations: [bf16], allow_fallbacks: true },
+          slos: [ { up_to: 4000, ttft: 2s }, { tpot: 80ms } ] }
       - { model: bare, name: c, labels: { tier: prod }, prices: { input_usd_per_mtok: 1, output_usd_per_mtok: 2.5 } }
 """
 
@@ -119,6 +120,13 @@ def test_labels_prices_and_hf_are_carried(path: Path) -> None:
     assert bare.prices is not None
     assert (bare.prices.input_usd_per_mtok, bare.prices.output_usd_per_mtok) == (1.0, 2.5)
     assert endpoint(path, "rich", "full").hf == "org/full"
+
+
+def test_slos_are_carried_in_seconds(path: Path) -> None:
+    small, all_sizes = endpoint(path, "rich", "counted").slos
+
+    assert (small.up_to, small.ttft, all_sizes.up_to, all_sizes.tpot) == (4000, 2.0, None, 0.08)
+    assert endpoint(path, "rich", "bare").slos == ()
 
 
 def test_the_target_holds_the_secrets_and_shows_none(path: Path) -> None:

@@ -213,6 +213,8 @@ BAD_FILES = [
     ("name: smol", "name: smol, allowed_profiles: [q4]", 8, f"{ENTRY}.allowed_profiles[0]", "not a profile"),
     ("name: smol", "name: smol, labels: { tier: 1 }", 8, f"{ENTRY}.labels.tier", "must be text"),
     ("name: smol", "name: smol, prices: { input_usd_per_mtok: 1 }", 8, f"{ENTRY}.prices.output_usd_per_mtok", "is"),
+    ("name: smol", "name: smol, slos: [ { up_to: 9 } ]", 8, f"{ENTRY}.slos[0]", "promises nothing; set one of ttft"),
+    ("name: smol", "name: smol, slos: [ { ttft: 0 } ]", 8, f"{ENTRY}.slos[0].ttft", "more than 0"),
     ("[ { model: smol, name: smol } ]", "[]", 8, "providers[0].models", "must not be empty"),
     ("{ model: smol", "{ model: smol, name: smol }, { model: smol", 8, "providers[0].models[1]", "earlier entry"),
 ]  # fmt: skip

@@ -55,6 +55,7 @@ GOOD: dict[str, Any] = {
                     "allowed_profiles": ["bf16"],
                     "extra_body": {"min_p": 0},
                     "prices": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2.5},
+                    "slos": [{"up_to": 4000, "ttft": "2s"}, {"tpot": "80ms"}],
                 }
             ],
         }

@@ -15,6 +15,7 @@ from monitor.store.bodies import pack, unpack
 from probes import latency, logprobs
 from probes.client import Client
 from probes.errors import ProbeError
+from probes.load import probe as load
 from probes.plan import Plan, Sample
 from probes.quirks import Quirk
 from probes.target import Target
@@ -65,6 +66,7 @@ PLANS: dict[str, tuple[Plan, Handler]] = {
     "log-probabilities": (logprobs.plan(SEED, NONCE, n=8, has_reference=True), ScriptedModel()),
     "streams": (latency.plan(SEED, NONCE, streams=3, max_tokens=8), Lawful()),
     "held back": (latency.plan(SEED, NONCE, streams=1, max_tokens=10), holding_back),
+    "under load": (load.plan(SEED, NONCE, load.Load(per_second=100.0, each=1, sizes=(50,), replays=1)), Lawful()),
     "refused": (logprobs.plan(SEED, NONCE, n=4, has_reference=False), refusing),
     "broken off": (latency.plan(SEED, NONCE, streams=1), breaking_off),
 }

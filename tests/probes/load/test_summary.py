@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.completion import Completion, Timings, Usage
-from probes.load.summary import Promise, Share, figures, goodput
+from probes.load.summary import Promise, Share, buffered, figures, goodput
 from probes.load.times import StreamLatency, bucket_of, latency_of
 from probes.plan import Item, Outcome, Sample
 from probes.quirks import Disposition
@@ -18,7 +19,7 @@ STEADY = tuple(0.5 + 0.1 * index for index in range(11))
 
 
 def stream(
-    *chunks: float, tokens: int | None = 11, prompt: int = 300, late: float | None = None, **more: Any
+    *chunks: float, tokens: int | None = 11, prompt: int | None = 300, late: float | None = None, **more: Any
 ) -> Sample:
     timings = Timings(
         first_output=chunks[0] if chunks else None,
@@ -112,6 +113,35 @@ def test_goodput_is_the_share_that_kept_every_limit() -> None:
     excluded = {"tpot unknown": 1, "rate_limited": 1, "no output": 1}
     assert found == Share(met=1, counted=6, excluded=excluded)
     assert found.value == pytest.approx(1 / 6)
+
+
+def test_what_our_own_pace_held_back_is_no_latency() -> None:
+    found = times(replace(stream(*STEADY, late=2.5), held_s=2.0))
+
+    assert (found.late, found.ttft) == pytest.approx((0.5, 1.0))
+
+
+def test_a_stream_without_a_count_is_of_the_size_that_was_meant() -> None:
+    uncounted = Item("load/2000/abc", 0, {})
+
+    assert times(replace(stream(*STEADY, prompt=None), item=uncounted)).bucket == "1k-4k"
+    assert times(replace(stream(*STEADY, prompt=None), item=Item("latency-abc", 0, {}))).bucket == "unknown"
+
+
+def test_a_promise_may_be_for_small_prompts_alone() -> None:
+    promises = [Promise(ttft=0.4, up_to=1_000), Promise(ttft=2.0)]
+    small, large = stream(*STEADY, prompt=1_000), stream(*STEADY, prompt=1_001)
+
+    assert goodput([small, large], promises) == Share(1, 2)
+    assert goodput([small, large], promises[:1]) == Share(0, 1, {"nothing promised": 1})
+    refused = replace(failed(Outcome.REFUSED), item=Item("load/6000/x", 0, {}))
+    assert goodput([refused], promises) == Share(0, 0, {"refused": 1})
+
+
+def test_streams_that_brought_all_at_once_are_counted_where_it_can_be_told() -> None:
+    samples = [stream(2.0), stream(*STEADY), stream(2.0, tokens=7), failed(Outcome.TIMEOUT)]
+
+    assert buffered(samples) == Share(1, 2, {"few tokens": 1})
 
 
 def test_goodput_of_nothing_is_unknown() -> None:
