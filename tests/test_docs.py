@@ -150,6 +150,8 @@ def test_every_heading_of_a_command_names_one() -> None:
         ("checks[]", verdict.Check),
         ("checks[].telling[]", verdict.Telling),
         ("latency[]", verdict.LatencyValue),
+        ("latency_moves[]", verdict.LatencyMoveValue),
+        ("load", verdict.LoadStatement),
         ("rates[]", verdict.RateValue),
         ("parameters[]", verdict.ParameterValue),
         ("protocol", verdict.ProtocolStatement),
