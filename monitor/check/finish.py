@@ -78,7 +78,7 @@ class AskedCheck:
         rates: tuple[RateValue, ...] = ()
         parameters: tuple[ParameterValue, ...] = ()
         protocol: ProtocolStatement | None = None
-        found_speed = Speed((), (), None)
+        found_speed = Speed()
         moved: tuple[LatencyMoveValue, ...] = ()
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
         for plan in planned.plans:
@@ -89,9 +89,12 @@ class AskedCheck:
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
                 if plan.probe is ProbeKind.LATENCY:
-                    found_speed, moved = self._speed(plan, samples), moves_before(before.evidence)
+                    found_speed, moved = (
+                        speed(plan, planned.load, samples, self._endpoint),
+                        moves_before(before.evidence),
+                    )
             elif plan.probe is ProbeKind.LATENCY:
-                found_speed = self._speed(plan, samples)
+                found_speed = speed(plan, planned.load, samples, self._endpoint)
                 check, moved = self._finish_latency(found_speed, samples, started)
                 checks.append(check)
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
@@ -250,15 +253,12 @@ class AskedCheck:
         checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
         return checks, rate_values(answers, grading.items)
 
-    def _speed(self, plan: Plan, samples: Sequence[Sample]) -> Speed:
-        return speed(plan, samples, self._endpoint.slos, self._endpoint.max_concurrency)
-
     def _finish_latency(
         self, found: Speed, samples: Sequence[Sample], started: datetime
     ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
         span = Span(started - SPAN, started)
         moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
-        check = latency_check(found, moved, len(samples), Tokens.of(samples).total)
+        check = latency_check(found, moved, Tokens.of(samples).total)
         evidence = latency_evidence(check, found, move_values(moved))
         self._ledger.finish(
             ProbeKind.LATENCY,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from monitor.check.conclude import DETECTOR, DETECTOR_VERSION, rate_value
-from monitor.config import Slo
+from monitor.config import EndpointConfig, Slo
 from monitor.drift.findings import Finding
 from monitor.drift.interval import Interval
 from monitor.drift.latency_past import Move, Timed, latency_finding, moved
@@ -16,6 +16,7 @@ from monitor.drift.rule import Verdict
 from monitor.store import EvidenceRecord, MetricPoint
 from monitor.verdict import Check, LatencyMoveValue, LatencyValue, LoadStatement, RateValue
 from probes.load.caching import caching
+from probes.load.probe import Load
 from probes.load.summary import Promise, Share, buffered, figures, goodput
 from probes.load.times import bucket_of, latency_of, prompt_tokens
 from probes.plan import Plan, ProbeKind, Sample
@@ -33,15 +34,17 @@ Points = Sequence[tuple[datetime, float]]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What one run's streams showed: `load` is None of streams that went one after another."""
+    """What one run's `streams` showed. `load` is None of streams that went one after another; `series` is what the
+    names of points under one and the same load begin with."""
 
-    values: tuple[LatencyValue, ...]
-    rates: tuple[RateValue, ...]
-    load: LoadStatement | None
+    values: tuple[LatencyValue, ...] = ()
+    rates: tuple[RateValue, ...] = ()
+    load: LoadStatement | None = None
+    streams: int = 0
+    series: str = ""
 
 
-def speed(plan: Plan, samples: Sequence[Sample], slos: Sequence[Slo], at_once: int) -> Speed:
-    """`at_once` is how many requests may be on their way together."""
+def speed(plan: Plan, load: Load | None, samples: Sequence[Sample], endpoint: EndpointConfig) -> Speed:
     streams = [sample for sample in samples if not sample.item.key.startswith("replay/")]
     times = [found for sample in streams if (found := latency_of(sample)) is not None]
     values = tuple(
@@ -55,14 +58,23 @@ def speed(plan: Plan, samples: Sequence[Sample], slos: Sequence[Slo], at_once: i
         )
         for one in figures(times)
     )
-    load = _load(plan, samples, streams, at_once) if plan.items and plan.items[-1].at else None
-    return Speed(values, tuple(_rates(streams, slos, under_load=load is not None)), load)
+    rates = tuple(_rates(streams, endpoint.slos, under_load=load is not None))
+    if load is None:
+        return Speed(values, rates, streams=len(streams))
+    statement = _statement(load, samples, streams, endpoint.max_concurrency)
+    return Speed(values, rates, statement, len(streams), _series(plan, load))
 
 
-def _load(plan: Plan, samples: Sequence[Sample], streams: Sequence[Sample], at_once: int) -> LoadStatement:
-    replays, last = caching(samples), plan.items[-1].at or 1.0
+def _series(plan: Plan, load: Load) -> str:
+    """What else the requests are shaped by than by the rate is in the suite's hash."""
+    usual = (load.sizes, load.max_tokens) == (Load().sizes, Load().max_tokens)
+    return f"load.{load.per_second:g}rps" + ("" if usual else f".{plan.suite_sha256[:6]}")
+
+
+def _statement(load: Load, samples: Sequence[Sample], streams: Sequence[Sample], at_once: int) -> LoadStatement:
+    replays = caching(samples)
     return LoadStatement(
-        per_second=(len(plan.items) - 1) / last,
+        per_second=load.per_second,
         at_once=at_once,
         streams=len(streams),
         late=sum((one.late_s or 0.0) - (one.held_s or 0.0) > _LATE_S for one in streams),
@@ -103,7 +115,7 @@ def latency_points(found: Speed) -> list[MetricPoint]:
         if value.metric in _CHARTED and value.value is not None
     ]
     shares = [
-        MetricPoint(f"load.{one.name}", one.value, one.denominator)
+        MetricPoint(f"{found.series}.{one.name}", one.value, one.denominator)
         for one in found.rates
         if found.load is not None and one.value is not None
     ]
@@ -111,9 +123,9 @@ def latency_points(found: Speed) -> list[MetricPoint]:
 
 
 def _point(value: LatencyValue, found: Speed) -> str:
-    """Streams of an idle client and streams under load are measured apart."""
+    """Streams of an idle client and streams under each load are measured apart."""
     name = f"{value.metric}_p{value.quantile * 100:.0f}"
-    return name if found.load is None else f"load.{value.bucket}.{name}"
+    return name if found.load is None else f"{found.series}.{value.bucket}.{name}"
 
 
 def moves(found: Speed, past: Callable[[str], Points], now: datetime) -> dict[str, Move | None]:
@@ -148,7 +160,7 @@ def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...
     )
 
 
-def latency_check(found: Speed, moved: Mapping[str, Move | None], n: int, tokens: int) -> Check:
+def latency_check(found: Speed, moved: Mapping[str, Move | None], tokens: int) -> Check:
     """The median time to the first token, of the smallest prompts; judged where there is a past to hold it against."""
     finding = latency_finding(moved) or Finding(Verdict.INCONCLUSIVE)
     first = next((one for one in found.values if (one.metric, one.quantile) == ("ttft", 0.5)), None)
@@ -163,7 +175,7 @@ def latency_check(found: Speed, moved: Mapping[str, Move | None], n: int, tokens
         unit="s",
         interval=(low, high) if low is not None and high is not None else None,
         p=finding.adjusted_p,
-        n=n,
+        n=found.streams,
         tokens=tokens,
     )
 

@@ -22,6 +22,7 @@ from reference_engine import EngineRequestError, TokenizerBackend
 
 if TYPE_CHECKING:
     from monitor.check.eval_suite import EvalPlan
+    from probes.load.probe import Load
     from probes.tools.families.suite import Instance
     from probes.tools.plan import ToolPlan
 
@@ -41,8 +42,8 @@ _LEAST_ITEMS = 8
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
-    is known of the endpoint, which is asked in the form and at the rate that it takes; and what calibration kept of T3's
-    candidates, None where there was none."""
+    is known of the endpoint, which is asked in the form and at the rate that it takes; and what calibration kept of
+    T3's candidates, None where there was none."""
 
     seed: bytes
     nonce: bytes
@@ -68,11 +69,12 @@ class Estimate:
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The plans in sending order; `tools` has the cases of the tool-call plan among them, `evals` the items of the
-    private suite's."""
+    private suite's; `load` is under which the streams go, None where they go one after another."""
 
     plans: tuple[Plan, ...]
     tools: ToolPlan | None = None
     evals: EvalPlan | None = None
+    load: Load | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def make_plans(
         evals = eval_plan(options.evals, extent.part)
         return Planned((evals.plan,), evals=evals)
     plans: list[Plan] = []
-    seed, nonce, n = drawn.seed, drawn.nonce, extent.n
+    seed, nonce, n, load = drawn.seed, drawn.nonce, extent.n, _load(options, drawn, extent)
     if ProbeKind.LOGPROBS in options.probes:
         confirms = options.confirms and has_reference
         plans.append(
@@ -123,22 +125,29 @@ def make_plans(
     elif ProbeKind.ACCOUNTING in options.probes:
         plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
-        plans.append(_latency(options, drawn, extent))
+        plans.append(_latency(drawn, load))
     tools = _tools(options, drawn, extent) if ProbeKind.TOOL_CALLS in options.probes else None
     if tools is not None:
         plans.append(tools.plan)
     if ProbeKind.PROTOCOL in options.probes:
         plans.append(_protocol(options, drawn, extent, tokenizer))
-    return Planned(tuple(plans), tools)
+    return Planned(tuple(plans), tools, load=load)
 
 
-def _latency(options: CheckOptions, drawn: Drawn, extent: Extent) -> Plan:
-    if options.load is None and not options.whole_suite:
-        return latency.plan(drawn.seed, drawn.nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS)
+def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:
+    if ProbeKind.LATENCY not in options.probes or not (options.load or options.whole_suite):
+        return None
     # Here and below: a process that does not ask them has no use for what makes and judges them.
+    from probes.load.probe import Load
+
+    return (options.load or Load()).within(drawn.rpm).cut(extent.part)
+
+
+def _latency(drawn: Drawn, load: Load | None) -> Plan:
+    if load is None:
+        return latency.plan(drawn.seed, drawn.nonce, streams=STREAMS, max_tokens=_STREAM_TOKENS)
     from probes.load import probe
 
-    load = (options.load or probe.Load()).within(drawn.rpm).cut(extent.part)
     return probe.plan(drawn.seed, drawn.nonce, load)
 
 

@@ -48,7 +48,7 @@ def markdown(document: VerdictDocument) -> str:
 
 
 def _row(check: Check, document: VerdictDocument) -> str:
-    note = latency_text(document.latency) if check.probe == "latency" else cause_text(check.causes)
+    note = latency_text(document) if check.probe == "latency" else cause_text(check.causes)
     words = "; ".join(word for word in (check.reason, note) if word)
     return _line(*check_cells(check), verdict_word(check.verdict), words)
 

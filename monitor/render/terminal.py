@@ -71,7 +71,7 @@ def _checks(document: VerdictDocument) -> Table:
     for name in (*MEASURED, "verdict", ""):
         table.add_column(name, overflow="fold", no_wrap=name in ("check", "verdict", "p"))
     for check in document.checks:
-        table.add_row(*_row(check, latency_text(document.latency) if check.probe == "latency" else ""))
+        table.add_row(*_row(check, latency_text(document) if check.probe == "latency" else ""))
     fidelity = document.fidelity
     table.add_row(*map(escape, fidelity_cells(fidelity)), _verdict(fidelity.verdict), _plain(fidelity_text(fidelity)))
     return table

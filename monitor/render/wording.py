@@ -165,11 +165,11 @@ def cause_text(causes: Sequence[Cause | CauseWeight]) -> str:
     return ", ".join(f"{cause.name} {cause.weight:.0%}" for cause in causes if cause.weight >= _NAMED_WEIGHT)
 
 
-def latency_text(values: Sequence[LatencyValue]) -> str:
-    """`ttft p50 41 ms [38, 45] · p95 –`, in milliseconds, of the smallest prompts."""
-    words = []
+def latency_text(document: VerdictDocument) -> str:
+    """`ttft p50 41 ms [38, 45] · p95 –`, in milliseconds; of streams under load a table tells."""
+    words, values = [], document.latency if document.load is None else ()
     for metric in ("ttft", "tpot"):
-        quantiles = [value for value in values if value.metric == metric and value.bucket == values[0].bucket]
+        quantiles = [value for value in values if value.metric == metric]
         if quantiles:
             words.append(f"{metric} " + " · ".join(_quantile(value) for value in quantiles))
     return "; ".join(words)

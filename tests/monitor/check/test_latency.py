@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from monitor.render.markdown import markdown
 from monitor.render.terminal import print_verdict
 from monitor.store import MetricPoint, Store
 from monitor.store.rollups import add_to_rollups
+from monitor.store.series import Series
 from monitor.verdict import RateValue, VerdictDocument
 from probes.load.probe import Load
 from probes.plan import ProbeKind
@@ -78,14 +81,14 @@ def test_streams_are_measured_by_size_with_their_load_beside_them(tmp_path: Path
     document = checked(ScriptedModel(), tmp_path)
 
     (check,) = document.checks
-    assert (check.verdict, check.unit, check.n) == (Verdict.INCONCLUSIVE, "s", 8 + 2 * 3)
+    assert (check.verdict, check.unit, check.n) == (Verdict.INCONCLUSIVE, "s", 8)
     assert {value.bucket for value in document.latency} == {"0k-1k", "1k-4k"}
     assert {value.metric for value in document.latency} >= {"ttft", "ttfa", "end_to_end"}
     assert all(value.n == 4 for value in document.latency if value.metric == "ttft")
     load = document.load
     assert load is not None
     assert (load.at_once, load.streams, load.caching, load.replays) == (4, 8, "fresh", 3)
-    assert load.per_second == pytest.approx(LOAD.per_second, rel=0.9)
+    assert load.per_second == LOAD.per_second
 
 
 def test_output_that_is_held_back_is_found(tmp_path: Path) -> None:
@@ -186,6 +189,19 @@ def test_every_form_of_the_report_tells_of_it(tmp_path: Path) -> None:
     assert "8 of 8 streams held back" in junit(document, "drift")
     again = VerdictDocument.model_validate_json(document.to_json())
     assert again == document
+
+
+def test_streams_under_another_load_make_another_series(tmp_path: Path) -> None:
+    usual = Load(per_second=500.0, each=2, replays=1)
+    for load in (usual, replace(usual, sizes=(60,)), None):
+        checked(ScriptedModel(), tmp_path, load=load)
+
+    with Store.open(DataDir(tmp_path / "data").database, at=clock.now()) as store:
+        (record,) = store.endpoints()
+        kept = {name.rpartition("ttft")[0] for name in Series(store.sessions).metrics(record.id) if "ttft" in name}
+
+    (other,) = kept - {"", "load.500rps.0k-1k.", "load.500rps.1k-4k.", "load.500rps.4k-16k."}
+    assert re.fullmatch(r"load\.500rps\.[0-9a-f]{6}\.0k-1k\.", other)
 
 
 def test_a_load_is_made_small_enough_for_a_budget(tmp_path: Path) -> None:
