@@ -83,18 +83,15 @@ class AskedCheck:
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
         for plan in planned.plans:
             samples = self._samples(plan)
+            if plan.probe is ProbeKind.LATENCY:
+                found_speed = speed(plan, planned.load, samples, self._endpoint)
             before = self._ledger.found_before(plan.probe)
             if before is not None:
                 checks += checks_of(before.evidence)
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
-                if plan.probe is ProbeKind.LATENCY:
-                    found_speed, moved = (
-                        speed(plan, planned.load, samples, self._endpoint),
-                        moves_before(before.evidence),
-                    )
+                moved = moved or moves_before(before.evidence)
             elif plan.probe is ProbeKind.LATENCY:
-                found_speed = speed(plan, planned.load, samples, self._endpoint)
                 check, moved = self._finish_latency(found_speed, samples, started)
                 checks.append(check)
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:

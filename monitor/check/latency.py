@@ -18,7 +18,7 @@ from monitor.verdict import Check, LatencyMoveValue, LatencyValue, LoadStatement
 from probes.load.caching import caching
 from probes.load.probe import Load
 from probes.load.summary import Promise, Share, buffered, figures, goodput
-from probes.load.times import bucket_of, latency_of, prompt_tokens
+from probes.load.times import ALL_BUCKETS, bucket_of, latency_of, prompt_tokens
 from probes.plan import Plan, ProbeKind, Sample
 
 REPORTED = "reported"
@@ -87,8 +87,7 @@ def _rates(streams: Sequence[Sample], slos: Sequence[Slo], *, under_load: bool) 
     if slos:
         promises = [Promise(**slo.model_dump()) for slo in slos]
         yield _rate("goodput", goodput(streams, promises))
-        for bucket in dict.fromkeys(_bucket(sample) for sample in streams) if under_load else ():
-            of_size = [sample for sample in streams if _bucket(sample) == bucket]
+        for bucket, of_size in _by_bucket(streams) if under_load else ():
             yield _rate(f"goodput.{bucket}", goodput(of_size, promises))
     held_back = buffered(streams)
     if under_load or _is_most(held_back):
@@ -100,8 +99,10 @@ def _is_most(share: Share) -> bool:
     return share.counted > 0 and 2 * share.met > share.counted
 
 
-def _bucket(sample: Sample) -> str:
-    return bucket_of(prompt_tokens(sample))
+def _by_bucket(streams: Sequence[Sample]) -> Iterator[tuple[str, list[Sample]]]:
+    """The smallest prompts first."""
+    of_size = {bucket: [one for one in streams if bucket_of(prompt_tokens(one)) == bucket] for bucket in ALL_BUCKETS}
+    yield from ((bucket, found) for bucket, found in of_size.items() if found)
 
 
 def _rate(name: str, share: Share) -> RateValue:
@@ -160,9 +161,9 @@ def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...
     )
 
 
-def latency_check(found: Speed, moved: Mapping[str, Move | None], tokens: int) -> Check:
+def latency_check(found: Speed, compared: Mapping[str, Move | None], tokens: int) -> Check:
     """The median time to the first token, of the smallest prompts; judged where there is a past to hold it against."""
-    finding = latency_finding(moved) or Finding(Verdict.INCONCLUSIVE)
+    finding = latency_finding(compared) or Finding(Verdict.INCONCLUSIVE)
     first = next((one for one in found.values if (one.metric, one.quantile) == ("ttft", 0.5)), None)
     if first is None:
         finding = Finding(Verdict.INAPPLICABLE, "no stream was answered")
@@ -189,7 +190,7 @@ def _noted(found: Speed) -> list[str]:
     return [*words, "answers come from a cache"] if found.load.caching == "cached" else words
 
 
-def latency_evidence(check: Check, found: Speed, moved: Sequence[LatencyMoveValue]) -> EvidenceRecord:
+def latency_evidence(check: Check, found: Speed, told: Sequence[LatencyMoveValue]) -> EvidenceRecord:
     return EvidenceRecord(
         metric=ProbeKind.LATENCY.value,
         detector=DETECTOR,
@@ -205,11 +206,12 @@ def latency_evidence(check: Check, found: Speed, moved: Sequence[LatencyMoveValu
         tokens=check.tokens,
         detail={
             "quantiles": [value.model_dump(mode="json") for value in found.values],
-            "moves": [move.model_dump(mode="json") for move in moved],
+            "moves": [move.model_dump(mode="json") for move in told],
         },
     )
 
 
 def moves_before(evidence: Sequence[EvidenceRecord]) -> tuple[LatencyMoveValue, ...]:
     """What an earlier attempt of the check found."""
-    return tuple(LatencyMoveValue.model_validate(move) for one in evidence for move in one.detail.get("moves", ()))
+    kept = (one.detail.get("moves", ()) for one in evidence if one.metric == ProbeKind.LATENCY.value)
+    return tuple(LatencyMoveValue.model_validate(move) for found in kept for move in found)

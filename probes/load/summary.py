@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from probes.latency import Percentile, percentile_interval
-from probes.load.times import BUCKETS, METRICS, UNKNOWN, StreamLatency, latency_of, prompt_tokens
+from probes.load.times import ALL_BUCKETS, METRICS, StreamLatency, latency_of, prompt_tokens
 from probes.plan import Outcome, Sample
 from probes.wire.usage import BURST_TOKENS
 
@@ -34,7 +34,7 @@ def figures(times: Iterable[StreamLatency]) -> list[Figure]:
         by_bucket[one.bucket].append(one)
     return [
         Figure(bucket, metric, quantile, len(values), percentile_interval(values, quantile))
-        for bucket in (*BUCKETS, UNKNOWN)
+        for bucket in ALL_BUCKETS
         if (streams := by_bucket.get(bucket))
         for metric in METRICS
         if (values := _values(streams, metric))

@@ -86,7 +86,7 @@ def prompt_tokens(sample: Sample) -> int | None:
 
 def bucket_of(tokens: int | None) -> str:
     """The bucket's name: its lower end and the first size beyond it."""
-    return UNKNOWN if tokens is None else BUCKETS[bisect_right(_EDGES, tokens)]
+    return UNKNOWN if tokens is None else _BUCKETS[bisect_right(_EDGES, tokens)]
 
 
 def _named(place: int) -> str:
@@ -94,5 +94,6 @@ def _named(place: int) -> str:
     return f"{low}k-{_EDGES[place] // 1000}k" if place < len(_EDGES) else f"{low}k-"
 
 
+_BUCKETS = tuple(_named(place) for place in range(len(_EDGES) + 1))
 # From the smallest prompts to the largest.
-BUCKETS = tuple(_named(place) for place in range(len(_EDGES) + 1))
+ALL_BUCKETS = (*_BUCKETS, UNKNOWN)

@@ -19,6 +19,7 @@ from rich.console import Console
 from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.identity import identity_of
+from monitor.check.latency import moves_before
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.run import run_check
 from monitor.config import EndpointConfig, load_config
@@ -91,8 +92,13 @@ def test_streams_are_measured_by_size_with_their_load_beside_them(tmp_path: Path
     assert load.per_second == LOAD.per_second
 
 
-def test_output_that_is_held_back_is_found(tmp_path: Path) -> None:
-    document = checked(holding_back, tmp_path)
+@pytest.fixture(scope="module")
+def held_back(tmp_path_factory: pytest.TempPathFactory) -> VerdictDocument:
+    return checked(holding_back, tmp_path_factory.mktemp("held"), {"ttft": 600})
+
+
+def test_output_that_is_held_back_is_found(held_back: VerdictDocument) -> None:
+    document = held_back
 
     assert (rates(document)["buffered"].numerator, rates(document)["buffered"].denominator) == (8, 8)
     assert "8 of 8 streams held back" in document.checks[0].reason
@@ -159,9 +165,7 @@ def with_past(folder: Path, seconds: Callable[[timedelta], float]) -> None:
                 add_to_rollups(session, record.id, now - step * hour, points)
 
 
-@pytest.mark.parametrize(
-    ("factor", "said"), [(1.0, Verdict.OK), (1.5, Verdict.SUSPECT), (0.5, Verdict.SUSPECT), (1.1, Verdict.OK)]
-)
+@pytest.mark.parametrize(("factor", "said"), [(1.0, Verdict.OK), (1.5, Verdict.SUSPECT), (0.5, Verdict.SUSPECT)])
 def test_streams_are_held_against_the_same_hours_of_the_weeks_before(
     tmp_path: Path, factor: float, said: Verdict
 ) -> None:
@@ -174,12 +178,12 @@ def test_streams_are_held_against_the_same_hours_of_the_weeks_before(
     assert (document.checks[0].verdict, document.verdict) == (said, said)
     assert (move.metric, move.held) == ("ttft", said is Verdict.SUSPECT)
     assert 1.0 + move.shift == pytest.approx(factor, rel=0.05)
-    assert "fidelity" not in {check.probe for check in document.checks}
+    with Store.open(DataDir(tmp_path / "data").database, at=clock.now()) as store:
+        assert moves_before(store.evidence(document.run_ids[0])) == document.latency_moves
 
 
-def test_every_form_of_the_report_tells_of_it(tmp_path: Path) -> None:
-    document = checked(holding_back, tmp_path, {"ttft": 600})
-    text = io.StringIO()
+def test_every_form_of_the_report_tells_of_it(held_back: VerdictDocument) -> None:
+    document, text = held_back, io.StringIO()
 
     print_verdict(Console(file=text, width=200), document, 4)
 
