@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from monitor import clock
@@ -35,7 +35,7 @@ from monitor.check.recall import checks_of, fidelity_of
 from monitor.check.telling import telling_counts, telling_logprobs
 from monitor.config import EndpointConfig
 from monitor.drift.findings import Finding
-from monitor.drift.latency_past import SPAN
+from monitor.drift.latency_past import REACH
 from monitor.drift.rule import Verdict, roll_up
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
@@ -253,7 +253,7 @@ class AskedCheck:
     def _finish_latency(
         self, found: Speed, samples: Sequence[Sample], started: datetime
     ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
-        span = Span(started - SPAN, started)
+        span = Span(started - timedelta(days=REACH), started)
         moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
         check = latency_check(found, moved, Tokens.of(samples).total)
         evidence = latency_evidence(check, found, move_values(moved))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from monitor.check.conclude import DETECTOR, DETECTOR_VERSION, rate_value
 from monitor.config import EndpointConfig, Slo
@@ -133,17 +133,16 @@ def moves(found: Speed, past: Callable[[str], Points], now: datetime) -> dict[st
     """How the medians of the last days lie to those of the weeks before; `past` has the points of both."""
     medians = [one for one in found.values if one.quantile == 0.5 and one.metric in _CHARTED]
     return {
-        metric: moved([one for value in of_metric for one in _timed(value, past(_point(value, found)), now)], now)
+        metric: moved([one for value in of_metric for one in _timed(value, past(_point(value, found)), now)])
         for metric in _CHARTED
         if (of_metric := [value for value in medians if value.metric == metric and value.value is not None])
     }
 
 
 def _timed(value: LatencyValue, past: Points, now: datetime) -> Iterator[Timed]:
-    for at, seconds in past:
-        yield Timed(at, value.bucket, seconds)
-    if value.value is not None:
-        yield Timed(now, value.bucket, value.value)
+    for at, seconds in (*past, (now, value.value)):
+        if seconds is not None:
+            yield Timed((now - at) / timedelta(days=1), at.hour, value.bucket, seconds)
 
 
 def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...]:

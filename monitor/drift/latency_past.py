@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -18,17 +17,18 @@ from monitor.drift.latency_shift import Hour, LatencyShift, latency_shift
 from monitor.drift.rule import SUSPECT_P, Verdict
 
 DAYS, WEEKS = 3, 4
-DAY = timedelta(days=1)
-SPAN = DAYS * DAY + WEEKS * 7 * DAY
+# As many days before count.
+REACH = DAYS + 7 * WEEKS
 # Of fewer hours nothing is concluded: with three against twelve, p of the clearest shift is below 0.01.
 _LEAST_NEW, _LEAST_BEFORE = DAYS, 12
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The median seconds of one hour's streams, of prompts of one size; `at` lies in the hour."""
+    """The median seconds of one hour's streams, of prompts of one size: `hour` of the day, so many `days` ago."""
 
-    at: datetime
+    days: float
+    hour: int
     bucket: str
     seconds: float
 
@@ -41,11 +41,11 @@ class Move:
     held: bool
 
 
-def moved(times: Sequence[Timed], now: datetime) -> Move | None:
+def moved(times: Sequence[Timed]) -> Move | None:
     """None where too few hours have both."""
-    ages = [(now - one.at, one) for one in times if one.seconds > 0.0]
-    before = [one for age, one in ages if DAYS * DAY <= age < SPAN]
-    days = [[one for age, one in ages if day * DAY <= age < (day + 1) * DAY] for day in range(DAYS)]
+    known = [one for one in times if one.seconds > 0.0]
+    before = [one for one in known if DAYS <= one.days < REACH]
+    days = [[one for one in known if day <= one.days < day + 1] for day in range(DAYS)]
     hours = _hours(before, (one for day in days for one in day))
     found = latency_shift(hours)
     if found is None or found.n < _LEAST_NEW or sum(hour.baseline.size for hour in hours) < _LEAST_BEFORE:
@@ -76,5 +76,5 @@ def _hours(before: Iterable[Timed], new: Iterable[Timed]) -> list[Hour]:
 def _by_hour(times: Iterable[Timed]) -> dict[tuple[str, int], list[float]]:
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for one in times:
-        found[one.bucket, one.at.hour].append(one.seconds)
+        found[one.bucket, one.hour].append(one.seconds)
     return dict(found)
