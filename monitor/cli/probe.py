@@ -95,7 +95,8 @@ def probe(
     config = load_config(settings.config)
     endpoint = one_endpoint(config.endpoints(provider, model), provider)
     evals = _private(suite, probes, reps)
-    load, chosen = load_of(rate, streams, sizes), _chosen(probes, suite) if evals is None else (ProbeKind.EVALS,)
+    chosen = _chosen(probes, suite) if evals is None else (ProbeKind.EVALS,)
+    load = load_of(rate, streams, sizes)
     if (load or slo) and ProbeKind.LATENCY not in chosen:
         raise UsageError("--rate, --streams, --sizes and --slo are for latency.", remedy="Add --probe latency.")
     if promised := slos_of(slo):

@@ -206,7 +206,7 @@ def load_text(load: LoadStatement) -> str:
 
 
 def move_text(move: LatencyMoveValue) -> str:
-    """How a time lies to that of the same hours before: `ttft +35 % [22, 48] in 60 hours`."""
+    """`ttft +35 % [22, 48] to the weeks before, in 60 hours`: hours of the last days that have such hours before."""
     low, high = (f"{100 * end:.0f}" for end in move.interval)
     held = ", on each of the last days" if move.held else ""
     return (
