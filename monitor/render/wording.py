@@ -182,7 +182,8 @@ def _quantile(value: LatencyValue) -> str:
 def _quantile_text(value: LatencyValue) -> str:
     if value.value is None:
         return "–"
-    scale, digits, unit = (1.0, 1, "") if value.metric == "tokens_per_chunk" else (1000.0, 0, " ms")
+    scale, unit = (1.0, "") if value.metric == "tokens_per_chunk" else (1000.0, " ms")
+    digits = 0 if value.value * scale >= 10.0 else 1
     low, high = ("–" if end is None else f"{end * scale:.{digits}f}" for end in value.interval)
     return f"{value.value * scale:.{digits}f}{unit} [{low}, {high}]"
 
