@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 from monitor.drift.rule import holm
+
+Name = TypeVar("Name", bound=str)
 
 
 class Family(StrEnum):
@@ -15,16 +18,18 @@ class Family(StrEnum):
     CONFORMANCE = "conformance"
     TRIGGER = "trigger"
     ARGUMENTS = "arguments"
+    TWINS = "twins"
     LOOP = "loop"
     PROFILE = "profile"
     LATENCY = "latency"
     LOGPROBS = "logprobs"
 
 
-def across_families(p_values: Mapping[Family, Sequence[float]]) -> dict[Family, float]:
+def across_families(p_values: Mapping[Name, Sequence[float]]) -> dict[Name, float]:
     """Adjusted p of every family that was asked anything: Bonferroni's inside it, Holm's over all of them."""
-    adjusted = holm({family: min(1.0, len(asked) * min(asked)) for family, asked in p_values.items() if asked})
-    return {Family(name): p for name, p in adjusted.items()}
+    asked = {family: min(1.0, len(p) * min(p)) for family, p in p_values.items() if p}
+    adjusted = holm({str(family): p for family, p in asked.items()})
+    return {family: adjusted[str(family)] for family in asked}
 
 
 def e_bh(e_values: Mapping[str, float], alpha: float) -> frozenset[str]:

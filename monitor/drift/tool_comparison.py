@@ -73,6 +73,11 @@ def compare_triggers(endpoint: Iterable[Scored], reference: Iterable[Scored]) ->
     )
 
 
+def judged_twins(answers: Iterable[Scored]) -> list[tuple[Scored, Scored]]:
+    """Each streamed answer with its twin, where both are judged."""
+    return [pair for pair in _pairs(answers) if _why_not(pair) is None]
+
+
 def compare_twins(answers: Iterable[Scored]) -> Twins:
     """A pair counts where both answers are judged."""
     pairs = _pairs(answers)

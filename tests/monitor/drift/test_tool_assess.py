@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from monitor.drift.family import LEAST_CASES
 from monitor.drift.multiplicity import Family
 from monitor.drift.rule import Verdict
-from monitor.drift.tool_assess import LEAST_CASES, ToolAssessment, assess_tools
+from monitor.drift.tool_assess import ToolAssessment, assess_tools
 from probes.quirks import Quirk
 from probes.tools.case import Category, Trigger
 from probes.tools.ladder import Rung
@@ -113,7 +114,10 @@ def test_without_a_past_nothing_is_concluded_and_the_reason_is_said() -> None:
     found = assess_tools(run(1), past=[], reference=[], no_past="enrolled", no_reference="no reference")
 
     assert {(one.verdict, one.reason) for one in found.drift.values()} == {(Verdict.INCONCLUSIVE, "enrolled")}
-    assert {(one.verdict, one.reason) for one in found.fidelity.values()} == {(Verdict.INCONCLUSIVE, "no reference")}
+    twins = found.fidelity[Family.TWINS]
+    others = [one for one in found.fidelity.values() if one is not twins]
+    assert {(one.verdict, one.reason) for one in others} == {(Verdict.INCONCLUSIVE, "no reference")}
+    assert (twins.verdict, twins.reason) == (Verdict.INCONCLUSIVE, "0 cases asked both ways, and 8 are needed")
 
 
 def test_few_cases_in_common_decide_nothing() -> None:

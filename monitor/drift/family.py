@@ -1,0 +1,83 @@
+"""What came of one family's questions, by the cases that both sides have: outcomes, p-values, and one finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.drift.findings import Finding
+from monitor.drift.rule import Verdict
+from monitor.drift.ternary import Difference, Outcome, detectable, difference, outcome, verdict
+from monitor.drift.tool_questions import Question
+from monitor.drift.trigger import Paired
+
+RATE = "rate"
+# Of fewer cases on both sides nothing is concluded.
+LEAST_CASES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a question that enough cases answer."""
+
+    question: Question
+    sides: Paired
+    moved: Difference
+    outcome: Outcome
+
+    @property
+    def p_values(self) -> list[float]:
+        failed = self.outcome is Outcome.FAIL
+        return [one.p if failed or not one.bounded else 1.0 for one in self.question.tests(self.sides)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of a family's questions, and the p of all its tests; `nothing` is said where no question was answered,
+    `words` go before the two rates."""
+
+    told: Sequence[Told]
+    p_values: Sequence[float]
+    nothing: Finding
+    words: str = ""
+
+    def finding(self, p: float | None) -> Finding:
+        """The family's verdict by its adjusted p, with the figures of the question that fell furthest by its margin."""
+        if p is None or not self.told:
+            return self.nothing
+        worst = max(self.told, key=_by_margin)
+        sides = worst.sides
+        now, then = float(sides.x.sum() / sides.r_x.sum()), float(sides.y.sum() / sides.r_y.sum())
+        return Finding(
+            verdict=verdict([one.outcome for one in self.told], p),
+            reason=f"{self.words}{now:.3f} against {then:.3f}",
+            value=worst.moved.value,
+            unit=RATE,
+            interval=worst.moved.interval,
+            baseline=then,
+            detectable=detectable(worst.moved),
+            target=worst.question.margin.width,
+            adjusted_p=p,
+            n=len(sides),
+        )
+
+
+def answered(sides: Sequence[tuple[Question, Paired]], which: str = "in common") -> Compared:
+    """`which` says what cases are counted."""
+    told = [found for question, both in sides if (found := _told(question, both))]
+    cases = max(len(both) for _, both in sides)
+    why = f"{cases} cases {which}, and {LEAST_CASES} are needed"
+    return Compared(
+        told, [p for one in told for p in one.p_values], Finding(Verdict.INCONCLUSIVE, why, unit=RATE, n=cases)
+    )
+
+
+def _told(question: Question, sides: Paired) -> Told | None:
+    moved = difference(sides) if len(sides) >= LEAST_CASES else None
+    return None if moved is None else Told(question, sides, moved, outcome(moved, question.margin))
+
+
+def _by_margin(told: Told) -> float:
+    """How far it is on the side that matters, and where both do, on either."""
+    moved = told.moved.value / told.question.margin.width
+    return -moved if told.question.margin.one_sided else abs(moved)
