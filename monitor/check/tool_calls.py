@@ -14,6 +14,7 @@ from monitor.drift.tool_assess import ToolAssessment
 from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
+from monitor.drift.tool_comparison import TRIGGER_CATEGORIES, compare_triggers, compare_twins
 from probes.plan import ProbeKind, Sample
 from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import ToolPlan, plan, share
@@ -80,7 +81,36 @@ def rate_points(answers: ToolAnswers) -> list[MetricPoint]:
 
 def rate_values(answers: ToolAnswers) -> tuple[RateValue, ...]:
     ours, theirs = tool_metrics(answers.now), tool_metrics(answers.reference)
-    return tuple(rate_value(name, rate, theirs[name]) for name, rate in ours.items())
+    alone = tuple(rate_value(name, rate, theirs[name]) for name, rate in ours.items())
+    twins = compare_twins(answers.now).agreement
+    return (
+        *alone,
+        rate_value("twin_agreement", twins, compare_twins(answers.reference).agreement),
+        *_together(answers),
+    )
+
+
+def _together(answers: ToolAnswers) -> tuple[RateValue, ...]:
+    """What the two sides make together. The reference's own F1 is its calls against each other: what an endpoint that
+    is the reference would have."""
+    if not answers.reference:
+        return ()
+    found = compare_triggers(answers.now, answers.reference)
+    distance = rate_value("trigger_gap_mmd", found.gap, None)
+    return rate_value("trigger_f1", found.f1, found.self_f1), distance
+
+
+def _screened(finding: Finding) -> Finding:
+    return finding if finding.adjusted_p is None else _staged(finding, screen(finding.adjusted_p))
+
+
+def _confirmed(finding: Finding) -> Finding:
+    return finding if finding.adjusted_p is None else _staged(finding, confirm(finding.adjusted_p))
+
+
+def _staged(finding: Finding, stage: Stage) -> Finding:
+    said = _SAID.get(stage)
+    return replace(finding, stage=stage, reason=finding.reason if said is None else f"{finding.reason}, {said}")
 
 
 def _name(probe: str, family: Family) -> str:
