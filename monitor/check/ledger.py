@@ -46,6 +46,7 @@ from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
     from probes.tools.scored import Scored
@@ -201,6 +202,12 @@ class Ledger:
             return Past(), ()
         baseline = self._store.active_baseline(self._record.id, ProbeKind.PROTOCOL)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_protocol(baseline.id))
+
+    def last_accumulated(self) -> Accumulated | None:
+        """What the endpoint's runs of tool calls add up to so far, as the last one left it."""
+        if self._store is None or self._record is None:
+            return None
+        return self._store.last_accumulated(self._record.id)
 
     def past_graded(self) -> tuple[Past, Sequence[Sequence[Graded]]]:
         """The evals' baseline, and the grades of each of its runs."""

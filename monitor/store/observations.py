@@ -6,15 +6,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from monitor.store.pages import pages
 from monitor.store.records import RunObservations, RunResult
 from monitor.store.tables import Observation as ObservationRow
 from monitor.store.tables import Reference, Run
+from probes.plan import ProbeKind
 
 if TYPE_CHECKING:
+    from monitor.drift.accumulated import Accumulated
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _REFERENCE = "reference-"
 _PROTOCOL = "protocol"
+_ACCUMULATED = "accumulated"
 
 
 def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
@@ -49,7 +52,7 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
 
     found: list[Scored] = []
     for some in pages(run_ids):
-        own = ObservationRow.item_key.not_like(f"{_REFERENCE}%")
+        own = and_(ObservationRow.item_key.not_like(f"{_REFERENCE}%"), ObservationRow.item_key != _ACCUMULATED)
         rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
         found += map(decode_scored, session.scalars(rows))
     return found
@@ -77,6 +80,31 @@ def protocol_of(session: Session, run_ids: Sequence[str]) -> list[ProtocolFacts]
         rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
         found += map(decode_facts, session.scalars(rows))
     return found
+
+
+def accumulated_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
+    if result.accumulated is None:
+        return []
+    from monitor.store.accumulated import encode_accumulated
+
+    return [ObservationRow(run_id=run_id, item_key=_ACCUMULATED, rep=0, blob=encode_accumulated(result.accumulated))]
+
+
+def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
+    """As the last run of the endpoint left it that was judged against a baseline."""
+    from monitor.store.accumulated import decode_accumulated
+
+    rows = (
+        select(ObservationRow.blob)
+        .join(Run, Run.id == ObservationRow.run_id)
+        .where(
+            Run.endpoint_id == endpoint_id, Run.probe == ProbeKind.TOOL_CALLS, ObservationRow.item_key == _ACCUMULATED
+        )
+        .order_by(Run.started_at.desc(), Run.id.desc())
+        .limit(1)
+    )
+    blob = session.scalars(rows).first()
+    return None if blob is None else decode_accumulated(blob)
 
 
 def graded_rows(run_id: str, result: RunResult) -> list[ObservationRow]:

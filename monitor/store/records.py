@@ -15,6 +15,7 @@ from monitor.store.vocabulary import BaselineRole, BaselineStatus, RunStatus, Tr
 from probes.plan import Outcome, ProbeKind
 
 if TYPE_CHECKING:
+    from monitor.drift.accumulated import Accumulated
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
@@ -144,7 +145,7 @@ class RunResult:
     """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
     price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
     cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
-    `protocol` is what the protocol probe saw."""
+    `protocol` is what the protocol probe saw, `accumulated` what the runs of tool calls add up to."""
 
     status: RunStatus
     error_code: str | None = None
@@ -156,6 +157,7 @@ class RunResult:
     scored: Sequence[Scored] = ()
     reference_scored: Sequence[Scored] = ()
     protocol: ProtocolFacts | None = None
+    accumulated: Accumulated | None = None
     graded: Sequence[Graded] = ()
     reference_graded: Sequence[Graded] = ()
     evidence: Sequence[EvidenceRecord] = ()

@@ -20,8 +20,11 @@ from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of
 from monitor.store.observations import (
+    accumulated_rows,
+    grade_rows,
     graded_of,
     graded_rows,
+    last_accumulated,
     observation_rows,
     observations_of,
     protocol_of,
@@ -48,6 +51,7 @@ from monitor.store.session import Sessions
 from probes.plan import ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
     from probes.tools.scored import Scored
@@ -197,6 +201,7 @@ class Store:
                 queue.hold(session, lease)
             yield session
 
+        rows += accumulated_rows(run_id, result)
     def run(self, run_id: str) -> RunRecord:
         """Raises UsageError where there is no such run."""
         with self._sessions.read() as session:
@@ -264,6 +269,11 @@ class Store:
         note: str,
         at: datetime,
         probe: ProbeKind | None = None,
+    def last_accumulated(self, endpoint_id: str) -> Accumulated | None:
+        """What the runs of the tool-call probe added up to at the last one."""
+        with self._sessions.read() as session:
+            return last_accumulated(session, endpoint_id)
+
         run_id: str | None = None,
         actor: str | None = None,
     ) -> list[BaselineRecord]:

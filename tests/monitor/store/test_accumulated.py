@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from monitor.drift.accumulated import Accumulated
+from monitor.errors import StorageError
+from monitor.store import EndpointRecord, RunResult, RunStatus, Store
+from monitor.store.accumulated import decode_accumulated, encode_accumulated
+from probes.plan import ProbeKind
+from probes.tools.case import Category
+from tests.monitor.drift.scored_answers import called
+from tests.monitor.store.material import finished_run, later
+
+RUN = [one for case in range(9) for one in called(str(case) * 64, times=case % 3, of=5, category=Category.T3)]
+STATE = Accumulated.start("run_1", RUN).with_run(RUN).with_run(RUN)
+
+
+def test_it_comes_back_as_it_was() -> None:
+    assert STATE.found.interval is not None
+    assert decode_accumulated(encode_accumulated(STATE)) == STATE
+
+
+@pytest.mark.parametrize("blob", [b"", b"SCO\x01{}", encode_accumulated(STATE)[:-3], encode_accumulated(STATE)[:4]])
+def test_what_is_damaged_is_no_state(blob: bytes) -> None:
+    with pytest.raises(StorageError):
+        decode_accumulated(blob)
+
+
+def test_the_last_run_that_left_one_is_gone_on_with(store: Store, endpoint: EndpointRecord) -> None:
+    assert store.last_accumulated(endpoint.id) is None
+    tools = ProbeKind.TOOL_CALLS
+    run_id = finished_run(store, endpoint.id, probe=tools, outcome=RunResult(RunStatus.SUCCEEDED, accumulated=STATE))
+    finished_run(store, endpoint.id, later(1), probe=tools, outcome=RunResult(RunStatus.FAILED))
+
+    assert store.last_accumulated(endpoint.id) == STATE
+    # It is no scored answer of the run.
+    assert store.scored(run_id) == {}
