@@ -50,10 +50,11 @@ def apply_signals(
     return list(changed)
 
 
-def accept_change(session: Session, endpoint_id: str, metric: str, note: str, at: datetime) -> list[str]:
-    """A person accepted what an endpoint is now: its alerts about `metric` are over; their ids."""
+def accept_change(session: Session, endpoint_id: str, probe: str, note: str, at: datetime) -> list[str]:
+    """A person accepted what an endpoint is now by a probe: its alerts about that are over, whichever of the probe's
+    checks they are of; their ids."""
     signal = BaselineAccepted(at, "person", note)
-    return list(_decide_all(session, endpoint_id, signal, at, lambda row: row.metric == metric))
+    return list(_decide_all(session, endpoint_id, signal, at, lambda row: row.metric.partition(".")[0] == probe))
 
 
 def end_outdated(

@@ -23,6 +23,7 @@ from monitor.store.alerts import AlertFilter, AlertRecord, Alerts, apply_signals
 from monitor.store.keyset import Window
 from monitor.store.tables import AlertEvent
 from monitor.store.vocabulary import AlertState, RunStatus, Severity, Trigger
+from probes.plan import ProbeKind
 from tests.monitor.store.material import AT, evidence, finished_run, identity, later, result, start
 
 LABELS = {"provider": "acme", "model": "smol", "tier": "prod"}
@@ -247,6 +248,19 @@ def test_a_baseline_that_a_person_accepts_ends_what_it_explains(
 
     assert kinds(alerts, explained.id)[-1] == "baseline_accepted"
     assert alerts.show(explained.id).note == "they announced it"
+    assert [alert.id for alert in all_of(alerts, open=True)] == [other.id]
+
+
+def test_accepting_a_probes_run_ends_the_alerts_of_all_its_checks(
+    store: Store, alerts: Alerts, endpoint: EndpointRecord
+) -> None:
+    finished_run(store, endpoint.id, later(30), probe=ProbeKind.TOOL_CALLS, outcome=result())
+    for metric in ("tool_calls.trigger", "tool_calls.accumulated"):
+        firing(alerts, endpoint, metric)
+    other = firing(alerts, endpoint, "protocol.stack")
+
+    store.accept_baseline(endpoint.id, note="another model", at=later(40))
+
     assert [alert.id for alert in all_of(alerts, open=True)] == [other.id]
 
 
