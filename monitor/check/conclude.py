@@ -11,6 +11,7 @@ from monitor.drift.findings import Assessment, Fidelity, Finding
 from monitor.drift.interval import Interval
 from monitor.drift.rates import Rate
 from monitor.drift.rule import Verdict
+from monitor.drift.stages import STAGE
 from monitor.store import EvidenceRecord, MetricPoint
 from monitor.verdict import CauseWeight, Check, FidelityStatement, QuirkCount, RateValue, Telling
 from probes.plan import ProbeKind, Sample
@@ -101,7 +102,7 @@ def record_of(metric: str, finding: Finding, tokens: int, detail: Mapping[str, o
         n=finding.n,
         tokens=tokens,
         causes=finding.causes,
-        detail=dict(detail or {}),
+        detail={**(detail or {}), **({} if finding.stage is None else {STAGE: finding.stage.value})},
     )
 
 

@@ -167,7 +167,7 @@ class AskedCheck:
     def _finish_tools(
         self, answers: ToolAnswers, samples: Sequence[Sample]
     ) -> tuple[list[Check], tuple[RateValue, ...]]:
-        from monitor.check.tool_calls import findings_of, rate_points, rate_values
+        from monitor.check.tool_calls import accumulated, findings_of, rate_points, rate_values
         from monitor.drift.tool_assess import assess_tools
 
         past, accepted = self._ledger.past_scored()
@@ -178,18 +178,20 @@ class AskedCheck:
             no_past=self._no_baseline_reason(),
             no_reference=answers.no_reference,
         )
-        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        adds_up = accumulated(self._ledger.last_accumulated(), past, accepted, answers.now)
+        tokens = Tokens.of(samples).total
+        findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
+        moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(
                 self._result(samples),
+                accumulated=adds_up,
                 scored=answers.now,
                 reference_scored=answers.reference,
                 evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
                 metric_points=rate_points(answers),
-                baseline=_wide_baseline_change(
-                    past, found.drift.values(), answered=any(answer.completed for answer in answers.now)
-                )
+                baseline=_wide_baseline_change(past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
                 else None,
             ),

@@ -153,6 +153,13 @@ class Ledger:
         return self._claimed is not None and self._claimed.entry.confirms is not None
 
     @property
+    def screened(self) -> frozenset[str]:
+        """What the check that this one confirms suspected."""
+        if self._store is None or self._claimed is None or self._claimed.entry.confirms is None:
+            return frozenset()
+        return self._store.screened(self._claimed.entry.confirms)
+
+    @property
     def done(self) -> int:
         """Samples that are stored."""
         return sum(run.stored for run in self._runs.copy().values())

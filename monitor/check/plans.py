@@ -42,13 +42,15 @@ _LEAST_ITEMS = 8
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
-    is known of the endpoint, which is asked in the form and at the rate that it takes; and what calibration kept of
-    T3's candidates, None where there was none."""
+    is known of the endpoint, which is asked in the form and at the rate that it takes; what calibration kept of T3's
+    candidates, None where there was none; and in `suspected` what a confirming check is about, whose `at` is the time
+    of the check that it confirms."""
 
     seed: bytes
     nonce: bytes
     at: datetime
     capabilities: Capabilities = field(default_factory=Capabilities)
+    suspected: frozenset[str] = frozenset()
     pool: Sequence[Instance] | None = None
     rpm: int | None = None
 
@@ -154,7 +156,15 @@ def _latency(drawn: Drawn, load: Load | None) -> Plan:
 def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
     from monitor.check.tool_calls import tool_plan
 
-    return tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=options.whole_suite, part=extent.part, pool=drawn.pool)
+    return tool_plan(
+        drawn.seed,
+        drawn.nonce,
+        drawn.at,
+        whole=options.whole_suite,
+        part=extent.part,
+        suspected=drawn.suspected,
+        pool=drawn.pool,
+    )
 
 
 def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: TokenizerBackend | None) -> Plan:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from monitor.check.conclude import rate_value
+from monitor.check.ledger import Past
+from monitor.drift.accumulated import Accumulated
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family
+from monitor.drift.stages import Stage, confirm, screen
 from monitor.drift.tool_assess import ToolAssessment
+from monitor.drift.tool_comparison import TRIGGER_CATEGORIES, compare_triggers, compare_twins
 from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
-from monitor.drift.tool_comparison import TRIGGER_CATEGORIES, compare_triggers, compare_twins
 from probes.plan import ProbeKind, Sample
+from probes.tools.case import Case
 from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import ToolPlan, plan, share
 from probes.tools.score import score
@@ -24,6 +28,13 @@ from probes.tools.scored import Scored
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH, _TURN = timedelta(weeks=1), timedelta(hours=1)
 FIDELITY = "fidelity"
+_PREFIX = f"{ProbeKind.TOOL_CALLS.value}."
+_ACCUMULATED = f"{_PREFIX}accumulated"
+# To a case, in the mean, that a baseline has to know to be held against all that follows.
+_ENOUGH_ANSWERS = 24
+# Of a suspicion twice as much is asked as of any other case.
+_CONFIRMING_REPS = 2
+_SAID = {Stage.HIT: "to be confirmed", Stage.CONFIRMED: "confirmed", Stage.DISMISSED: "not confirmed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +53,29 @@ def tool_plan(
     *,
     whole: bool,
     part: float = 1.0,
+    suspected: Collection[str] = (),
     pool: Sequence[Instance] | None = None,
 ) -> ToolPlan:
     """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
-    comes first: each stretch of a plan asks all its cases alike. `pool` is what calibration kept of T3's candidates."""
+    comes first: each stretch of a plan asks all its cases alike. Where checks are `suspected`, their cases alone, and
+    more often. `pool` is what calibration kept of T3's candidates."""
     since = at - _START
     cases = [one.case for one in instances(seed, since // _EPOCH, pool=pool)]
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
-    made = plan(cases, seed=seed, run_nonce=nonce)
+    own = {name for name in suspected if name.startswith(_PREFIX)}
+    made = plan(_again(cases, own) if own else cases, seed=seed, run_nonce=nonce)
     kept = made.plan.items[: ceil(len(made.plan.items) * part)]
     return replace(made, plan=replace(made.plan, items=kept))
+
+
+def _again(cases: Sequence[Case], suspected: Collection[str]) -> list[Case]:
+    only_calling = set(suspected) == {_name(ProbeKind.TOOL_CALLS.value, Family.TRIGGER)}
+    return [
+        replace(case, reps=_CONFIRMING_REPS * case.reps)
+        for case in cases
+        if not only_calling or case.category in TRIGGER_CATEGORIES
+    ]
 
 
 def score_all(plan: ToolPlan, samples: Sequence[Sample]) -> list[Scored]:
@@ -64,16 +87,37 @@ def score_all(plan: ToolPlan, samples: Sequence[Sample]) -> list[Scored]:
     ]
 
 
-def findings_of(found: ToolAssessment) -> dict[str, Finding]:
+def accumulated(
+    before: Accumulated | None, past: Past, accepted: Sequence[Scored], now: Sequence[Scored]
+) -> Accumulated | None:
+    """With this run; None while the baseline knows too little. `before` is what earlier runs left, of this baseline or
+    another one; `accepted` are the answers of the baseline's runs."""
+    if past.baseline is None:
+        return None
+    since = past.baseline.runs[0].run_id
+    if before is not None and before.since == since and not before.over:
+        return before.with_run(now)
+    known = len(accepted) >= _ENOUGH_ANSWERS * len({one.case_key for one in accepted})
+    return Accumulated.start(since, accepted).with_run(now) if known or not past.open_for_more else None
+
+
+def findings_of(
+    found: ToolAssessment, adds_up: Accumulated | None, suspected: Collection[str], *, confirms: bool
+) -> dict[str, Finding]:
     """By the name of the check: `tool_calls.trigger` against the endpoint's own runs, `fidelity.trigger` against the
-    reference."""
+    reference. `suspected` are the checks that a confirming one is about."""
     drift = {_name(ProbeKind.TOOL_CALLS.value, family): finding for family, finding in found.drift.items()}
-    return drift | {_name(FIDELITY, family): finding for family, finding in found.fidelity.items()}
+    staged = {
+        name: _confirmed(finding) if name in suspected else finding if confirms else _screened(finding)
+        for name, finding in drift.items()
+    }
+    summed = {} if adds_up is None else {_ACCUMULATED: adds_up.found}
+    return staged | summed | {_name(FIDELITY, family): finding for family, finding in found.fidelity.items()}
 
 
 def rate_points(answers: ToolAnswers) -> list[MetricPoint]:
     return [
-        MetricPoint(f"{ProbeKind.TOOL_CALLS.value}.{name}", rate.value, rate.denominator)
+        MetricPoint(f"{_PREFIX}{name}", rate.value, rate.denominator)
         for name, rate in tool_metrics(answers.now).items()
         if rate.value is not None
     ]

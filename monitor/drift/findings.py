@@ -8,11 +8,15 @@ from monitor.drift.accounting import CountTest
 from monitor.drift.cause import Cause
 from monitor.drift.interval import Interval
 from monitor.drift.rule import Verdict
+from monitor.drift.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` after Holm."""
+    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` after Holm.
+
+    stage: how far a suspicion got, which fresh answers are to confirm.
+    """
 
     verdict: Verdict
     reason: str = ""
@@ -26,6 +30,7 @@ class Finding:
     adjusted_p: float | None = None
     n: int = 0
     causes: tuple[Cause, ...] = ()
+    stage: Stage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 # Together at most 4·10⁻⁵ false confirmations a run of an unchanged endpoint.
 SCREEN_P, CONFIRM_P = 0.02, 0.002
+# What the evidence calls it.
+STAGE = "stage"
 
 
 class Stage(StrEnum):

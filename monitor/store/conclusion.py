@@ -17,12 +17,16 @@ from monitor.fault_points import FaultPoint, fault_point
 from monitor.store import limits, queue, queue_turns, runs
 from monitor.store.alert_history import check_signals
 from monitor.store.alerts import apply_signals
-from monitor.store.entries import CheckRequest, Claimed
+from monitor.store.entries import CheckEntry, CheckRequest, Claimed
+from monitor.store.evidence import screened
 from monitor.store.outbox import record_service_event
 from monitor.store.queue_news import RUN_FINISHED, key_of, told_of
 from monitor.store.records import RunResult
-from monitor.store.tables import Alert, ChangeEvent, Endpoint, Run
+from monitor.store.tables import Alert, ChangeEvent, Endpoint, EndpointCheck, Run
 from monitor.store.vocabulary import AlertState, ChangeKind, RunStatus, Trigger
+
+# What stays suspected would otherwise be asked twice for ever.
+_CONFIRMED_WITHIN = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +146,50 @@ def _told(session: Session, claimed: Claimed, ended: Ended) -> list[ServiceNews]
 def _enter_confirming(
     session: Session, claimed: Claimed, signals: Sequence[Verdicted | Failed], bearings: Bearings, at: datetime
 ) -> None:
-    """A drift that waits to be confirmed is asked about again at once; one that was proven is not."""
+    """A drift that waits to be confirmed is asked about again at once, and so is what was suspected; what was proven is
+    not."""
     entry = claimed.entry
+    if entry.trigger is Trigger.CONFIRM:
+        return
     moved = [s.metric for s in signals if isinstance(s, Verdicted) and s.verdict is Verdict.DRIFT]
-    if entry.trigger is Trigger.CONFIRM or not moved:
-        return
-    waiting = select(Alert.id).where(
-        Alert.endpoint_id == entry.endpoint_id, Alert.metric.in_(moved), Alert.state == AlertState.PENDING
-    )
-    if session.scalars(waiting.limit(1)).first() is None:
-        return
+    options = bearings.confirm_options
+    if not _drift_waits(session, entry.endpoint_id, moved):
+        suspected = _suspected(session, entry, at)
+        if not suspected:
+            return
+        options = {**options, "probes": sorted({metric.partition(".")[0] for metric in suspected})}
     request = CheckRequest(
         f"confirm:{entry.id}",
         entry.endpoint_id,
         Trigger.CONFIRM,
         at,
-        bearings.confirm_options,
+        options,
         confirms=entry.id,
         deadline=at + bearings.confirm_within,
     )
     queue.enqueue(session, [request], at)
+
+
+def _drift_waits(session: Session, endpoint_id: str, moved: Sequence[str]) -> bool:
+    waiting = select(Alert.id).where(
+        Alert.endpoint_id == endpoint_id, Alert.metric.in_(moved), Alert.state == AlertState.PENDING
+    )
+    return bool(moved) and session.scalars(waiting.limit(1)).first() is not None
+
+
+def _suspected(session: Session, entry: CheckEntry, at: datetime) -> frozenset[str]:
+    """What was found that only fresh answers can tell from chance. What goes on to be suspected is asked about once a
+    day, and what burns already is not."""
+    metrics = screened(session, entry.id)
+    if not metrics:
+        return metrics
+    burning = select(Alert.id).where(
+        Alert.endpoint_id == entry.endpoint_id, Alert.metric.in_(metrics), Alert.state == AlertState.FIRING
+    )
+    lately = select(EndpointCheck.id).where(
+        EndpointCheck.endpoint_id == entry.endpoint_id,
+        EndpointCheck.trigger == Trigger.CONFIRM,
+        EndpointCheck.queued_at > at - _CONFIRMED_WITHIN,
+    )
+    known = any(session.scalars(found.limit(1)).first() is not None for found in (burning, lately))
+    return frozenset() if known else metrics

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from monitor.drift.cause import Cause
 from monitor.drift.interval import Interval
+from monitor.drift.stages import STAGE, Stage
 from monitor.store.records import EvidenceRecord, MetricPoint
 from monitor.store.tables import Evidence, Run
 from monitor.store.tables import MetricPoint as MetricPointRow
@@ -67,6 +68,14 @@ def evidence_of(session: Session, run_ids: Sequence[str]) -> dict[str, tuple[Evi
     for row in rows:
         found[row.run_id].append(_record(row))
     return {run_id: tuple(found[run_id]) for run_id in run_ids}
+
+
+def screened(session: Session, check_id: str) -> frozenset[str]:
+    """The metrics of a check that were suspected, and are to be confirmed by fresh answers."""
+    rows = session.execute(
+        select(Evidence.metric, Evidence.effect).join(Run, Run.id == Evidence.run_id).where(Run.check_id == check_id)
+    )
+    return frozenset(metric for metric, effect in rows if effect["detail"].get(STAGE) == Stage.HIT)
 
 
 def _record(row: Evidence) -> EvidenceRecord:

@@ -18,7 +18,7 @@ from monitor.store.alert_steps import accept_change
 from monitor.store.bodies import Exchange
 from monitor.store.database import Database
 from monitor.store.entries import Lease
-from monitor.store.evidence import evidence_of
+from monitor.store.evidence import evidence_of, screened
 from monitor.store.observations import (
     accumulated_rows,
     grade_rows,
@@ -234,6 +234,11 @@ class Store:
 
     def baselines(self, endpoint_id: str) -> list[BaselineRecord]:
         """Every baseline an endpoint ever had, by probe and version."""
+    def screened(self, check_id: str) -> frozenset[str]:
+        """The metrics of a check that fresh answers are to confirm."""
+        with self._sessions.read() as session:
+            return screened(session, check_id)
+
         with self._sessions.read() as session:
             return baselines.all_baselines(session, endpoint_id)
 

@@ -157,13 +157,16 @@ class _Attempt:
     def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
         """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""
         config, entry = self._endpoint.config, self._claimed.entry
+        # What is asked again are the cases of the check that is to be confirmed.
+        about = entry if entry.confirms is None else self._context.queue.entry(entry.confirms)
         drawn = Drawn(
             self._context.seed,
             bytes.fromhex(entry.nonce),
-            entry.slot_at,
+            about.slot_at,
             self._ledger.capabilities,
-            self._pool(options, reference),
-            config.rpm,
+            self._ledger.screened,
+            pool=self._pool(options, reference, about.slot_at),
+            rpm=config.rpm,
         )
 
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:
@@ -190,14 +193,14 @@ class _Attempt:
             planned, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
         return planned, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
 
-    def _pool(self, options: CheckOptions, reference: OpenReference) -> Sequence[Instance] | None:
+    def _pool(self, options: CheckOptions, reference: OpenReference, at: datetime) -> Sequence[Instance] | None:
         if ProbeKind.TOOL_CALLS not in options.probes or reference.engine is None:
             return None
         # Here: a worker that is asked for no tool calls has no use for their families.
         from monitor.check.calibrated import calibrated_pool
 
         sessions = self._context.store.sessions
-        return calibrated_pool(reference, self._context.seed, self._claimed.entry.slot_at, sessions)
+        return calibrated_pool(reference, self._context.seed, at, sessions)
 
     def _reserved(self, microusd: int, budget: int | None) -> int | None:
         entry, provider = self._claimed.entry, self._endpoint.config.provider

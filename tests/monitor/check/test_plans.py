@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from monitor.check.options import CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
 from monitor.errors import BudgetError, UsageError
 from probes.evals.item import EvalItem, Grader, GraderKind
-from probes.plan import ProbeKind
+from probes.plan import Item, ProbeKind
 
 SEED, NONCE = bytes(32), bytes(16)
 
@@ -129,3 +130,32 @@ def test_of_a_suite_as_much_is_asked_as_is_affordable(most: int, sent: int | Non
     assert [plan.probe for plan in planned.plans] == [ProbeKind.EVALS]
     # Without a limit of its own an answer is taken to be a long one.
     assert estimate.tokens.completion == 256 * estimate.requests
+
+
+def test_what_an_earlier_run_was_answered_is_not_asked_again() -> None:
+    suite = suite_of(6, reps=2)
+    everything = eval_plan(suite)
+    left = tuple(Graded(item.key, item.rep, RIGHT) for item in everything.plan.items[3:9])
+
+    made = eval_plan(replace(suite, graded=left))
+
+    assert made.plan.items == everything.plan.items[:3] + everything.plan.items[9:]
+    assert made.whole == everything.plan
+    assert eval_plan(replace(suite, graded=left), 0.5).whole.items == everything.plan.items[:9]
+
+
+def test_a_confirming_check_asks_the_suspected_cases_twice_as_often_with_other_words() -> None:
+    def asked(**confirming: Any) -> list[Item]:
+        drawn = Drawn(SEED, confirming.pop("nonce", NONCE), AT, **confirming)
+        options = CheckOptions(probes=(ProbeKind.TOOL_CALLS,), confirms=bool(confirming))
+        (plan,) = make_plans(options, drawn, has_reference=True, extent=Extent(40)).plans
+        return [item for item in plan.items if not item.key.endswith("-replay")]
+
+    screened = asked()
+    every = asked(suspected=frozenset({"tool_calls.conformance"}), nonce=b"x" * 16)
+    calling = asked(suspected=frozenset({"tool_calls.trigger"}), nonce=b"x" * 16)
+
+    assert {item.key for item in every} == {item.key for item in screened}
+    assert len(every) == 2 * len(screened)
+    assert cases([(item.key, 0) for item in calling]) < cases([(item.key, 0) for item in every])
+    assert not any(item.request in [one.request for one in screened] for item in every if not item.verbatim)
