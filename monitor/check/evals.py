@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from monitor.check.ask import Kept
 from monitor.check.conclude import rate_value
 from monitor.check.eval_suite import EvalPlan
+from monitor.check.ledger import Ledger
 from monitor.drift.eval_assess import RATE, EvalAssessment, assess_evals
 from monitor.drift.findings import Finding
 from monitor.drift.paired_items import Marks
@@ -42,7 +42,8 @@ class Grading:
         self._plan = plan
         if self._asks(GraderKind.CODE):
             run_isolated("")
-        self._done: list[Graded] = []
+        self._done: list[Graded] = list(plan.graded)
+        self._new: list[Graded] = list(plan.graded)
         self._waiting: list[Sample] = []
 
     def take(self, sample: Sample) -> Sample:
@@ -51,8 +52,15 @@ class Grading:
         if item.grader.kind in _SLOW:
             self._waiting.append(sample)
         else:
-            self._done.append(_graded(item, sample, None))
+            graded = _graded(item, sample, None)
+            self._done.append(graded)
+            self._new.append(graded)
         return _without_text(sample)
+
+    def new(self) -> list[Graded]:
+        """The grades since this was last asked for; at first those that an earlier run left."""
+        new, self._new = self._new, []
+        return new
 
     def grades(self, judge: Judge | None) -> list[Graded]:
         """Of every answer that came, in the plan's order."""
@@ -65,6 +73,11 @@ class Grading:
         return self._plan.plan
 
     @property
+    def whole(self) -> Plan:
+        """With what an earlier run was answered."""
+        return self._plan.whole
+
+    @property
     def items(self) -> Mapping[str, EvalItem]:
         return self._plan.items
 
@@ -73,26 +86,28 @@ class Grading:
         return self._asks(GraderKind.JUDGE)
 
     def again(self) -> Grading:
-        """For another's answers to the same plan."""
-        return Grading(self._plan)
+        """For another's answers to all of it."""
+        return Grading(replace(self._plan, graded=()))
 
     def _asks(self, kind: GraderKind) -> bool:
         return any(item.grader.kind is kind for item in self._plan.items.values())
 
 
 class KeptGrades:
-    """Keeps samples in `kept`, and those of a plan of evals as grades."""
+    """Keeps samples in the ledger, and those of a plan of evals as grades, from which a run that was broken off can be
+    gone on with."""
 
-    def __init__(self, kept: Kept, grading: Grading) -> None:
-        self._kept = kept
+    def __init__(self, ledger: Ledger, grading: Grading) -> None:
+        self._ledger = ledger
         self._grading = grading
 
     def keep(self, probe: ProbeKind, sample: Sample) -> Sample:
-        left = self._kept.keep(probe, sample)
+        left = self._ledger.keep(probe, sample)
         return self._grading.take(left) if probe is ProbeKind.EVALS else left
 
     def flush(self) -> None:
-        self._kept.flush()
+        self._ledger.flush()
+        self._ledger.keep_grades(self._grading.new())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +140,13 @@ def findings_of(found: EvalAssessment) -> dict[str, Finding]:
 
 
 def with_items_of(runs: Iterable[Sequence[Graded]], now: Sequence[Graded]) -> list[Sequence[Graded]]:
-    """The runs that asked any of the items: an endpoint's baseline has the runs of all suites."""
+    """The runs that asked any of the items: a suite's baseline has the runs of all its versions."""
     items = {one.item for one in now}
     return [run for run in runs if any(one.item in items for one in run)]
 
 
 def mostly_new(runs: Iterable[Sequence[Graded]], now: Sequence[Graded]) -> bool:
-    """Whether the runs asked less than half of the items: another suite's, or those of a version with other items."""
+    """Whether the runs asked less than half of the items: those of a version with other items."""
     asked, known = {one.item for one in now}, {one.item for run in runs for one in run}
     return 2 * len(asked & known) < len(asked)
 

@@ -226,10 +226,11 @@ class AskedCheck:
         return checks, parameter_values(answers, found.before), statement
 
     def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], tuple[RateValue, ...]]:
+        from monitor.check.eval_suite import suite_name
         from monitor.check.evals import assess_answers, findings_of, mostly_new, rate_points, rate_values, with_items_of
 
         answers = self._judge.eval_answers(grading)
-        past, runs = self._ledger.past_graded()
+        past, runs = self._ledger.past_graded(suite_name(grading.plan))
         accepted, new = with_items_of(runs, answers.now), mostly_new(runs, answers.now)
         found = assess_answers(answers, accepted, self._no_baseline_reason())
         tokens, findings = Tokens.of(samples).total, findings_of(found)
@@ -247,7 +248,7 @@ class AskedCheck:
                 baseline=change if self._may_be_baseline else None,
             ),
         )
-        # The first run of a suite enrols it, also where another suite's opened the baseline.
+        # The first run of other items enrols them, also where another version's opened the baseline.
         self._enrolled = self._enrolled or (role is not None and new)
         checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
         return checks, rate_values(answers, grading.items)
@@ -320,7 +321,7 @@ def _wide_baseline_change(past: Past, findings: Iterable[Finding], *, answered: 
 
 
 def _eval_baseline_change(past: Past, drift: Verdict, *, new: bool) -> Enrol | Join | None:
-    """One baseline has the runs of all suites: what is mostly new to it joins, as a first run enrols."""
+    """One baseline has the runs of all versions of a suite: what is mostly new to it joins, as a first run enrols."""
     if past.baseline is None:
         return Enrol()
     unchanged = drift not in (Verdict.DRIFT, Verdict.SUSPECT) if new else drift is Verdict.OK

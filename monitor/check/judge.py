@@ -108,7 +108,7 @@ class Judge:
             return EvalAnswers(now, (), not_compared("no reference that answers"))
         told, theirs = partial(self._progress.step, "reference: evals"), grading.again()
         try:
-            for sample in ask_reference(engine, allowed[0], grading.plan, told, within_s=self._answering_s):
+            for sample in ask_reference(engine, allowed[0], grading.whole, told, within_s=self._answering_s):
                 theirs.take(sample)
         except EngineError:
             return EvalAnswers(now, (), not_compared("the reference could not be asked"))

@@ -203,6 +203,12 @@ class Ledger:
         baseline = self._store.active_baseline(self._record.id, ProbeKind.TOOL_CALLS)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_scored(baseline.id))
 
+    def last_accumulated(self) -> Accumulated | None:
+        """What the endpoint's runs of tool calls add up to so far, as the last one left it."""
+        if self._store is None or self._record is None:
+            return None
+        return self._store.last_accumulated(self._record.id)
+
     def past_protocol(self) -> tuple[Past, Sequence[ProtocolFacts]]:
         """The protocol probe's baseline, and what was seen in its runs."""
         if self._store is None or self._record is None:
@@ -210,17 +216,11 @@ class Ledger:
         baseline = self._store.active_baseline(self._record.id, ProbeKind.PROTOCOL)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_protocol(baseline.id))
 
-    def last_accumulated(self) -> Accumulated | None:
-        """What the endpoint's runs of tool calls add up to so far, as the last one left it."""
-        if self._store is None or self._record is None:
-            return None
-        return self._store.last_accumulated(self._record.id)
-
-    def past_graded(self) -> tuple[Past, Sequence[Sequence[Graded]]]:
-        """The evals' baseline, and the grades of each of its runs."""
+    def past_graded(self, suite: str) -> tuple[Past, Sequence[Sequence[Graded]]]:
+        """A private suite's baseline, and the grades of each of its runs."""
         if self._store is None or self._record is None:
             return Past(), ()
-        baseline = self._store.active_baseline(self._record.id, ProbeKind.EVALS)
+        baseline = self._store.active_baseline(self._record.id, ProbeKind.EVALS, suite)
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_graded(baseline.id))
 
     def past_points(self, metric: str, span: Span) -> list[tuple[datetime, float]]:
@@ -229,6 +229,12 @@ class Ledger:
             return []
         found = Series(self._store.sessions).series(self._record.id, metric, span, Step.HOUR, Agg.P50)
         return [(point.at, point.value) for point in found.points]
+
+    def broken_off(self, suite_sha256: str, since: datetime) -> Sequence[Graded]:
+        """The grades of the last run of this version of a suite, if it began after `since` and was broken off."""
+        if self._store is None or self._record is None:
+            return ()
+        return self._store.broken_off(self._record.id, suite_sha256, since)
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None
@@ -277,6 +283,12 @@ class Ledger:
             run.waiting.append(sample)
             run.tokens += Tokens.of([sample])
         return sample
+
+    def keep_grades(self, graded: Sequence[Graded]) -> None:
+        """Of a run of evals, as they come: nothing else of its answers is kept."""
+        run = self._runs.get(ProbeKind.EVALS)
+        if graded and run is not None and self._store is not None and self._claimed is not None:
+            self._store.add_grades(run.run_id, graded, lease=self._claimed.lease)
 
     def flush(self) -> None:
         """Store the samples that wait."""

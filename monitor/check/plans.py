@@ -214,8 +214,7 @@ def _whole(options: CheckOptions) -> Extent:
     """Of a private suite any part may be asked, down to so few items that nothing could be concluded."""
     if options.evals is None:
         return Extent(options.n)
-    requests = len(options.evals.items) * options.evals.reps
-    return Extent(LEAST_N, least=min(1.0, _LEAST_ITEMS / requests))
+    return Extent(LEAST_N, least=min(1.0, _LEAST_ITEMS / max(1, options.evals.asks)))
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:

@@ -14,6 +14,7 @@ from monitor.cli.recorded import opened_store, recorded_endpoints
 from monitor.errors import UsageError
 from monitor.redaction import safe_text
 from monitor.store import BaselineRecord, BaselineRole, BaselineStatus, EndpointRecord, Store
+from probes.plan import ProbeKind
 
 SCHEMA = "monitor.baseline/1"
 
@@ -21,6 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Show, accept or reset what an endp
 
 Provider = Annotated[str, typer.Option(help="The provider's slug.")]
 Model = Annotated[str | None, typer.Option(help="The model; needed where the provider has several.")]
+Suite = Annotated[str | None, typer.Option(help="Only the baseline of this private suite.")]
 Note = Annotated[str, typer.Option(help="Why: it is kept with the baseline.")]
 
 
@@ -50,6 +52,7 @@ def accept(
     run: Annotated[
         str | None, typer.Option("--run", help="The run to accept, run_…; default: the latest of each probe.")
     ] = None,
+    suite: Suite = None,
 ) -> None:
     """Accept what an endpoint is now: later runs are compared with the accepted one."""
     with opened_store() as store:
@@ -57,21 +60,23 @@ def accept(
         if store is None or not endpoints:
             raise _nothing_recorded(provider)
         endpoint = _probed_last(store, endpoints) if run is None else _endpoint_of(store, endpoints, run)
-        for baseline in store.accept_baseline(endpoint.id, run_id=run, note=note, at=clock.now()):
-            typer.echo(f"{_name(endpoint)} {baseline.probe.value}: v{baseline.version} with {baseline.runs[0].run_id}")
+        for baseline in store.accept_baseline(
+            endpoint.id, probe=_probe_of(suite), run_id=run, suite=suite, note=note, at=clock.now()
+        ):
+            typer.echo(f"{_name(endpoint)} {_about(baseline)}: v{baseline.version} with {baseline.runs[0].run_id}")
 
 
 @app.command()
-def reset(provider: Provider, note: Note, model: Model = None) -> None:
+def reset(provider: Provider, note: Note, model: Model = None, suite: Suite = None) -> None:
     """Forget what an endpoint is compared with: its next saved run enrols. Nothing is deleted."""
     with opened_store() as store:
         endpoints = recorded_endpoints(store, provider, model)
         if store is None or not endpoints:
             raise _nothing_recorded(provider)
         endpoint = _probed_last(store, endpoints)
-        closed = store.reset_baseline(endpoint.id, note=note, at=clock.now())
+        closed = store.reset_baseline(endpoint.id, suite=suite, note=note, at=clock.now())
     for baseline in closed:
-        typer.echo(f"{_name(endpoint)} {baseline.probe.value}: v{baseline.version} closed")
+        typer.echo(f"{_name(endpoint)} {_about(baseline)}: v{baseline.version} closed")
     print_message(f"The next saved run of `monitor probe --provider {provider}` enrols.")
 
 
@@ -102,6 +107,14 @@ def _nothing_recorded(provider: str) -> UsageError:
     return UsageError(f"No run of {provider} is saved yet.", remedy=f"Run `monitor probe --provider {provider}` first.")
 
 
+def _probe_of(suite: str | None) -> ProbeKind | None:
+    return None if suite is None else ProbeKind.EVALS
+
+
+def _about(baseline: BaselineRecord) -> str:
+    return f"{baseline.probe.value} {baseline.suite}".strip()
+
+
 def _name(endpoint: EndpointRecord) -> str:
     return safe_text(f"{endpoint.provider} / {endpoint.model} (as {endpoint.served_name})")
 
@@ -115,7 +128,7 @@ def _table(found: list[tuple[EndpointRecord, BaselineRecord]]) -> Table:
         table.add_row(
             Text(safe_text(endpoint.model)),
             Text(safe_text(endpoint.served_name)),
-            baseline.probe.value,
+            _about(baseline),
             f"v{baseline.version}",
             Text(baseline.status.value, "green" if baseline.status is BaselineStatus.ACTIVE else "dim"),
             baseline.created_at.strftime("%Y-%m-%d %H:%M"),
@@ -134,6 +147,7 @@ def _item(endpoint: EndpointRecord, baseline: BaselineRecord) -> dict[str, Any]:
         "model": endpoint.model,
         "served_name": endpoint.served_name,
         "probe": baseline.probe.value,
+        "suite": baseline.suite,
         "version": baseline.version,
         "status": baseline.status.value,
         "set_by": baseline.set_by,

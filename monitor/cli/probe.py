@@ -13,6 +13,7 @@ import typer
 
 from monitor import clock
 from monitor.check.budget import Budget
+from monitor.check.eval_resume import resumed
 from monitor.check.eval_suite import EvalSuite
 from monitor.check.options import DEFAULT_N, OFFERED, PROBES, CheckOptions
 from monitor.check.plans import Drawn, Estimate, affordable_plans
@@ -34,6 +35,7 @@ from monitor.cli.probe_options import (
     Model,
     Provider,
     Reps,
+    Resume,
     Save,
     Timeout,
 )
@@ -71,6 +73,7 @@ def probe(
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     reps: Reps = 1,
+    resume: Resume = False,
     rate: Rate = None,
     streams: Streams = None,
     sizes: Sizes = None,
@@ -94,7 +97,9 @@ def probe(
     settings = load_settings()
     config = load_config(settings.config)
     endpoint = one_endpoint(config.endpoints(provider, model), provider)
-    evals = _private(suite, probes, reps)
+    evals = _private(suite, probes, reps, resume=resume)
+    if evals is not None and resume:
+        evals = resumed(evals, endpoint, settings.data)
     chosen = _chosen(probes, suite) if evals is None else (ProbeKind.EVALS,)
     load = load_of(rate, streams, sizes)
     if (load or slo) and ProbeKind.LATENCY not in chosen:
@@ -128,11 +133,12 @@ def probe(
     raise typer.Exit(code)
 
 
-def _private(suite: str | None, probes: list[Probe] | None, reps: int) -> EvalSuite | None:
+def _private(suite: str | None, probes: list[Probe] | None, reps: int, *, resume: bool) -> EvalSuite | None:
     """The private suite that is asked for; it is asked alone."""
     if suite is None or suite in BUILT_IN:
-        if reps != 1:
-            raise UsageError("--reps is for private suites.", remedy="Name one with --suite.")
+        for option, given in (("--reps", reps != 1), ("--resume", resume)):
+            if given:
+                raise UsageError(f"{option} is for private suites.", remedy="Name one with --suite.")
         return None
     if probes:
         raise UsageError("A private suite is asked alone, without --probe.", remedy="Leave --probe out.")

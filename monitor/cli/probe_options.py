@@ -12,6 +12,9 @@ from monitor.verdict import FailOn
 Provider = Annotated[str, typer.Option(help="The provider's slug in the configuration.")]
 Model = Annotated[str | None, typer.Option(help="The model's slug; needed where the provider serves several.")]
 Reps = Annotated[int, typer.Option(help="How often each item of a private suite is asked.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the private suite's last run, which was broken off within a day.")
+]
 MaxCost = Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")]
 MaxRequests = Annotated[int | None, typer.Option(help="Requests that may be sent, every try counted.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Tokens of prompts and answers that may be used.")]

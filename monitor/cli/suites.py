@@ -26,6 +26,7 @@ from monitor.cli.probe_options import (
     Model,
     Provider,
     Reps,
+    Resume,
     Save,
     Timeout,
 )
@@ -151,6 +152,7 @@ def run(
     provider: Provider,
     model: Model = None,
     reps: Reps = 1,
+    resume: Resume = False,
     max_cost: MaxCost = None,
     max_requests: MaxRequests = None,
     max_tokens: MaxTokens = None,
@@ -173,6 +175,7 @@ def run(
         model,
         suite=name,
         reps=reps,
+        resume=resume,
         max_cost=max_cost,
         max_requests=max_requests,
         max_tokens=max_tokens,

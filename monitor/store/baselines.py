@@ -29,7 +29,7 @@ def apply_change(session: Session, run: Run, change: Enrol | Join | None, at: da
     if not _has_observations(session, run.id):
         raise StorageError(f"Run {run.id} has no observations for a baseline.", remedy="Save it without one.")
     _hold(session, run.endpoint_id)
-    active = _active(session, run.endpoint_id, run.probe)
+    active = _active(session, run.endpoint_id, run.probe, suite_of(run))
     if isinstance(change, Enrol):
         if active is not None:
             return None
@@ -41,14 +41,21 @@ def apply_change(session: Session, run: Run, change: Enrol | Join | None, at: da
     return _record(session, active)
 
 
-def active_baseline(session: Session, endpoint_id: str, probe: ProbeKind) -> BaselineRecord | None:
-    found = _active(session, endpoint_id, probe)
+def suite_of(run: Run) -> str:
+    """The private suite that a run asked, empty of other probes."""
+    return run.suite_version.partition("/")[0] if run.probe is ProbeKind.EVALS else ""
+
+
+def active_baseline(session: Session, endpoint_id: str, probe: ProbeKind, suite: str = "") -> BaselineRecord | None:
+    """`suite` names the private suite, of evals."""
+    found = _active(session, endpoint_id, probe, suite)
     return None if found is None else _record(session, found)
 
 
 def all_baselines(session: Session, endpoint_id: str) -> list[BaselineRecord]:
     """Every baseline of an endpoint, by probe and then version, so that the first one can be compared with for ever."""
-    rows = select(Baseline).where(Baseline.endpoint_id == endpoint_id).order_by(Baseline.probe, Baseline.version)
+    of_endpoint = select(Baseline).where(Baseline.endpoint_id == endpoint_id)
+    rows = of_endpoint.order_by(Baseline.probe, Baseline.suite, Baseline.version)
     return [_record(session, row) for row in session.scalars(rows).all()]
 
 
@@ -63,12 +70,20 @@ def members(session: Session, baseline_id: str) -> tuple[BaselineMember, ...]:
 
 
 def accept(
-    session: Session, endpoint_id: str, probe: ProbeKind | None, run_id: str | None, *, note: str, at: datetime
+    session: Session,
+    endpoint_id: str,
+    probe: ProbeKind | None,
+    run_id: str | None,
+    *,
+    note: str,
+    at: datetime,
+    suite: str | None = None,
 ) -> list[BaselineRecord]:
     """Make a run the new "unchanged": its endpoint's active baseline closes and the run opens the next one.
 
-    Without `run_id`, the latest run that ended well and holds observations, of `probe` or (None) of each probe. A run
-    that opened the active baseline is left in it. Raises UsageError where there is no such run.
+    Without `run_id`, the latest run that ended well and holds observations, of `probe` or (None) of each probe, and of
+    evals of `suite` or of each suite. A run that opened the active baseline is left in it. Raises UsageError where
+    there is no such run.
     """
     note = _checked(note)
     _hold(session, endpoint_id)
@@ -76,7 +91,7 @@ def accept(
         runs = [_named_run(session, endpoint_id, probe, run_id)]
     else:
         probes = list(ProbeKind) if probe is None else [probe]
-        runs = [run for kind in probes if (run := _latest_run(session, endpoint_id, kind)) is not None]
+        runs = [run for kind in probes for run in _latest_runs(session, endpoint_id, kind, suite)]
     if not runs:
         raise UsageError(
             f"Endpoint {endpoint_id} has no finished run" + (f" of {probe.value}" if probe else "") + " to accept.",
@@ -85,18 +100,25 @@ def accept(
     return [_record(session, _reopen(session, run, note, at)) for run in runs]
 
 
-def reset(session: Session, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
-    """Close every active baseline of an endpoint, so that its next saved runs enrol; those that were closed."""
+def reset(
+    session: Session, endpoint_id: str, *, note: str, at: datetime, suite: str | None = None
+) -> list[BaselineRecord]:
+    """Close every active baseline of an endpoint, or that of one private suite, so that its next saved runs enrol;
+    those that were closed."""
     note = _checked(note)
     _hold(session, endpoint_id)
     active = session.scalars(
         select(Baseline)
-        .where(Baseline.endpoint_id == endpoint_id, Baseline.status == BaselineStatus.ACTIVE)
-        .order_by(Baseline.probe)
+        .where(
+            Baseline.endpoint_id == endpoint_id,
+            Baseline.status == BaselineStatus.ACTIVE,
+            *([] if suite is None else [Baseline.suite == suite]),
+        )
+        .order_by(Baseline.probe, Baseline.suite)
     ).all()
     for baseline in active:
         _close(baseline, at)
-        text = f"baseline {baseline.probe.value} v{baseline.version} closed: {note}"
+        text = f"baseline {_named(baseline)} closed: {note}"
         log_change(session, endpoint_id, ChangeKind.BASELINE, text, at)
     session.flush()
     return [_record(session, baseline) for baseline in active]
@@ -132,23 +154,26 @@ def _named_run(session: Session, endpoint_id: str, probe: ProbeKind | None, run_
     return run
 
 
-def _latest_run(session: Session, endpoint_id: str, probe: ProbeKind) -> Run | None:
-    latest = (
-        select(Run)
-        .where(
-            Run.endpoint_id == endpoint_id,
-            Run.probe == probe,
-            Run.status == RunStatus.SUCCEEDED,
-            select(Observation.id).where(Observation.run_id == Run.id).exists(),
-        )
-        .order_by(Run.started_at.desc(), Run.id.desc())
-        .limit(1)
+def _latest_runs(session: Session, endpoint_id: str, probe: ProbeKind, suite: str | None) -> list[Run]:
+    """The latest one of a probe; of evals that of each suite, or of `suite`."""
+    usable = (
+        Run.endpoint_id == endpoint_id,
+        Run.probe == probe,
+        Run.status == RunStatus.SUCCEEDED,
+        select(Observation.id).where(Observation.run_id == Run.id).exists(),
     )
-    return session.scalars(latest).one_or_none()
+    latest: dict[str, Run] = {}
+    for version in session.scalars(select(Run.suite_version).where(*usable).distinct()).all():
+        newest = select(Run).where(*usable, Run.suite_version == version).order_by(Run.started_at.desc(), Run.id.desc())
+        for run in session.scalars(newest.limit(1)):
+            known = latest.setdefault(suite_of(run), run)
+            if (run.started_at, run.id) > (known.started_at, known.id):
+                latest[suite_of(run)] = run
+    return [latest[name] for name in sorted(latest) if suite in (None, name)]
 
 
 def _reopen(session: Session, run: Run, note: str, at: datetime) -> Baseline:
-    active = _active(session, run.endpoint_id, run.probe)
+    active = _active(session, run.endpoint_id, run.probe, suite_of(run))
     if active is not None:
         first = members(session, active.id)[0]
         if first.run_id == run.id:
@@ -160,12 +185,15 @@ def _reopen(session: Session, run: Run, note: str, at: datetime) -> Baseline:
 
 def _open(session: Session, run: Run, set_by: str, note: str | None, at: datetime) -> Baseline:
     last = session.scalars(
-        select(func.max(Baseline.version)).where(Baseline.endpoint_id == run.endpoint_id, Baseline.probe == run.probe)
+        select(func.max(Baseline.version)).where(
+            Baseline.endpoint_id == run.endpoint_id, Baseline.probe == run.probe, Baseline.suite == suite_of(run)
+        )
     ).one()
     baseline = Baseline(
         id=new_id("bl", at),
         endpoint_id=run.endpoint_id,
         probe=run.probe,
+        suite=suite_of(run),
         version=(last or 0) + 1,
         status=BaselineStatus.ACTIVE,
         set_by=set_by,
@@ -175,10 +203,15 @@ def _open(session: Session, run: Run, set_by: str, note: str | None, at: datetim
     session.add(baseline)
     session.flush()
     session.add(BaselineRun(baseline_id=baseline.id, run_id=run.id, role=BaselineRole.ENROLMENT, added_at=at))
-    text = f"baseline {run.probe.value} v{baseline.version} opened with {run.id} by {set_by}"
+    text = f"baseline {_named(baseline)} opened with {run.id} by {set_by}"
     log_change(session, run.endpoint_id, ChangeKind.BASELINE, text if note is None else f"{text}: {note}", at)
     session.flush()
     return baseline
+
+
+def _named(baseline: Baseline) -> str:
+    of_suite = f" of {baseline.suite}" if baseline.suite else ""
+    return f"{baseline.probe.value}{of_suite} v{baseline.version}"
 
 
 def _close(baseline: Baseline, at: datetime) -> None:
@@ -186,10 +219,13 @@ def _close(baseline: Baseline, at: datetime) -> None:
     baseline.closed_at = at
 
 
-def _active(session: Session, endpoint_id: str, probe: ProbeKind) -> Baseline | None:
+def _active(session: Session, endpoint_id: str, probe: ProbeKind, suite: str) -> Baseline | None:
     return session.scalars(
         select(Baseline).where(
-            Baseline.endpoint_id == endpoint_id, Baseline.probe == probe, Baseline.status == BaselineStatus.ACTIVE
+            Baseline.endpoint_id == endpoint_id,
+            Baseline.probe == probe,
+            Baseline.suite == suite,
+            Baseline.status == BaselineStatus.ACTIVE,
         )
     ).one_or_none()
 
@@ -203,6 +239,7 @@ def _record(session: Session, row: Baseline) -> BaselineRecord:
         id=row.id,
         endpoint_id=row.endpoint_id,
         probe=row.probe,
+        suite=row.suite,
         version=row.version,
         status=row.status,
         set_by=row.set_by,

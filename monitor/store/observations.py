@@ -108,14 +108,17 @@ def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
 
 
 def graded_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
-    """Each grade once, by its item's hash and its repeat; the reference's have a mark of their own."""
+    """Each grade once; the reference's have a mark of their own."""
+    return grade_rows(run_id, result.graded) + grade_rows(run_id, result.reference_graded, _REFERENCE)
+
+
+def grade_rows(run_id: str, graded: Sequence[Graded], mark: str = "") -> list[ObservationRow]:
+    """By the item's hash and its repeat."""
     from monitor.store.grades import encode_grade
 
-    sides = (("", result.graded), (_REFERENCE, result.reference_graded))
     return [
         ObservationRow(run_id=run_id, item_key=f"{mark}{one.item}", rep=one.rep, blob=encode_grade(one))
-        for mark, side in sides
-        for one in side
+        for one in graded
     ]
 
 

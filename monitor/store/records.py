@@ -173,7 +173,8 @@ class BaselineMember:
 
 @dataclass(frozen=True, slots=True)
 class BaselineRecord:
-    """A baseline of one probe of one endpoint; `runs` are in the order in which they came in."""
+    """A baseline of one probe of one endpoint, and of evals of one suite (empty for other probes); `runs` are in the
+    order in which they came in."""
 
     id: str
     endpoint_id: str
@@ -185,6 +186,7 @@ class BaselineRecord:
     created_at: datetime
     closed_at: datetime | None
     runs: tuple[BaselineMember, ...]
+    suite: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
@@ -21,11 +21,12 @@ from monitor.store.rollups import add_to_rollups
 from monitor.store.tables import EndpointCheck, Observation, Reference, Run, Sample
 from monitor.store.text import foreign_id
 from monitor.store.vocabulary import ChangeKind, RunStatus
-from probes.plan import Outcome
+from probes.plan import Outcome, ProbeKind
 
 # The run's process is gone, or was silent for too long: a code of its own, since no error was met.
 ABANDONED = "abandoned"
 
+_BROKEN_OFF = (RunStatus.PARTIAL, RunStatus.CANCELLED, RunStatus.FAILED)
 _BAD = (Outcome.WRONG, Outcome.INVALID, Outcome.REFUSED)
 _ERROR = (Outcome.HTTP_ERROR, Outcome.TIMEOUT, Outcome.RATE_LIMITED)
 
@@ -84,6 +85,23 @@ def resume(session: Session, start: RunStart, owner: str, at: datetime) -> str |
     return run.id
 
 
+def broken_off(session: Session, endpoint_id: str, suite_sha256: str, since: datetime) -> str | None:
+    """The last run of a suite of evals, if it began after `since` and ended before its time."""
+    last = (
+        select(Run.id, Run.status)
+        .where(
+            Run.endpoint_id == endpoint_id,
+            Run.probe == ProbeKind.EVALS,
+            Run.suite_sha256 == suite_sha256,
+            Run.started_at > since,
+        )
+        .order_by(Run.started_at.desc(), Run.id.desc())
+        .limit(1)
+    )
+    found = session.execute(last).one_or_none()
+    return found.id if found is not None and found.status in _BROKEN_OFF else None
+
+
 def running(session: Session, run_id: str) -> Run:
     """The run, held against other writers until the transaction ends. Raises StorageError unless it is running."""
     run = session.scalars(select(Run).where(Run.id == run_id).with_for_update()).one_or_none()
@@ -113,6 +131,9 @@ def finish(
     run.cost_microusd = result.cost_microusd
     run.finished_at = at
     _count_outcomes(session, run)
+    if observations:
+        # Grades that were kept as they came are among them.
+        session.execute(delete(Observation).where(Observation.run_id == run_id))
     session.add_all(observations)
     session.add_all([evidence_row(run, found, at) for found in result.evidence])
     session.add_all([point_row(run, point) for point in result.metric_points])

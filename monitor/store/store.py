@@ -179,6 +179,17 @@ class Store:
             with self._fenced(lease) as session:
                 samples.add_batch(session, run_id, packed, at)
 
+    def add_grades(self, run_id: str, graded: Sequence[Graded], *, lease: Lease | None = None) -> None:
+        """Keep grades of a running run as they come; its end brings them all again."""
+        with self._fenced(lease) as session:
+            session.add_all(grade_rows(run_id, graded))
+
+    def broken_off(self, endpoint_id: str, suite_sha256: str, since: datetime) -> list[Graded]:
+        """The grades of the last run of this version of a suite, if it began after `since` and was broken off."""
+        with self._sessions.read() as session:
+            run_id = runs.broken_off(session, endpoint_id, suite_sha256, since)
+            return [] if run_id is None else graded_of(session, [run_id])[0]
+
     def finish_run(
         self, run_id: str, result: RunResult, *, at: datetime, lease: Lease | None = None
     ) -> BaselineRecord | None:
@@ -190,6 +201,7 @@ class Store:
         rows = observation_rows(run_id, result.observations) + scored_rows(run_id, result)
         rows += protocol_rows(run_id, result)
         rows += graded_rows(run_id, result)
+        rows += accumulated_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
 
@@ -201,7 +213,6 @@ class Store:
                 queue.hold(session, lease)
             yield session
 
-        rows += accumulated_rows(run_id, result)
     def run(self, run_id: str) -> RunRecord:
         """Raises UsageError where there is no such run."""
         with self._sessions.read() as session:
@@ -223,22 +234,23 @@ class Store:
         with self._sessions.read() as session:
             return evidence_of(session, [run_id])[run_id]
 
-    def exchanges(self, run_id: str) -> list[Exchange]:
-        """Requests and raw answers of a run, redacted, as far as they are kept."""
-        with self._sessions.read() as session:
-            return samples.exchanges(session, run_id)
-
-    def active_baseline(self, endpoint_id: str, probe: ProbeKind) -> BaselineRecord | None:
-        with self._sessions.read() as session:
-            return baselines.active_baseline(session, endpoint_id, probe)
-
-    def baselines(self, endpoint_id: str) -> list[BaselineRecord]:
-        """Every baseline an endpoint ever had, by probe and version."""
     def screened(self, check_id: str) -> frozenset[str]:
         """The metrics of a check that fresh answers are to confirm."""
         with self._sessions.read() as session:
             return screened(session, check_id)
 
+    def exchanges(self, run_id: str) -> list[Exchange]:
+        """Requests and raw answers of a run, redacted, as far as they are kept."""
+        with self._sessions.read() as session:
+            return samples.exchanges(session, run_id)
+
+    def active_baseline(self, endpoint_id: str, probe: ProbeKind, suite: str = "") -> BaselineRecord | None:
+        """`suite` names the private suite, of evals."""
+        with self._sessions.read() as session:
+            return baselines.active_baseline(session, endpoint_id, probe, suite)
+
+    def baselines(self, endpoint_id: str) -> list[BaselineRecord]:
+        """Every baseline an endpoint ever had, by probe and version."""
         with self._sessions.read() as session:
             return baselines.all_baselines(session, endpoint_id)
 
@@ -257,6 +269,11 @@ class Store:
         with self._sessions.read() as session:
             return scored_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
+    def last_accumulated(self, endpoint_id: str) -> Accumulated | None:
+        """What the runs of the tool-call probe added up to at the last one."""
+        with self._sessions.read() as session:
+            return last_accumulated(session, endpoint_id)
+
     def baseline_protocol(self, baseline_id: str) -> list[ProtocolFacts]:
         """What the protocol probe saw in a baseline's runs."""
         with self._sessions.read() as session:
@@ -274,22 +291,18 @@ class Store:
         note: str,
         at: datetime,
         probe: ProbeKind | None = None,
-    def last_accumulated(self, endpoint_id: str) -> Accumulated | None:
-        """What the runs of the tool-call probe added up to at the last one."""
-        with self._sessions.read() as session:
-            return last_accumulated(session, endpoint_id)
-
         run_id: str | None = None,
+        suite: str | None = None,
         actor: str | None = None,
     ) -> list[BaselineRecord]:
         """Make a run the new baseline of its probe; the old one closes, and alerts about the change are over. Raises
         UsageError where there is no such run.
 
-        `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe. An
-        `actor` is noted in the audit log.
+        `run_id` None takes the latest run that succeeded and holds observations: of `probe`, or of each probe, and of
+        evals of `suite`, or of each suite. An `actor` is noted in the audit log.
         """
         with self._sessions.write() as session:
-            accepted = baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at)
+            accepted = baselines.accept(session, endpoint_id, probe, run_id, note=note, at=at, suite=suite)
             for baseline in accepted:
                 accept_change(session, endpoint_id, baseline.probe.value, note.strip(), at)
             if actor is not None:
@@ -297,12 +310,12 @@ class Store:
             return accepted
 
     def reset_baseline(
-        self, endpoint_id: str, *, note: str, at: datetime, actor: str | None = None
+        self, endpoint_id: str, *, note: str, at: datetime, suite: str | None = None, actor: str | None = None
     ) -> list[BaselineRecord]:
-        """Close all active baselines of an endpoint, so that its next saved runs enrol; those that were closed. An
-        `actor` is noted in the audit log."""
+        """Close all active baselines of an endpoint, or that of one private suite, so that its next saved runs enrol;
+        those that were closed. An `actor` is noted in the audit log."""
         with self._sessions.write() as session:
-            closed = baselines.reset(session, endpoint_id, note=note, at=at)
+            closed = baselines.reset(session, endpoint_id, note=note, at=at, suite=suite)
             if actor is not None:
                 audit(session, actor, "baseline.reset", endpoint_id, {"closed": len(closed)}, at)
             return closed

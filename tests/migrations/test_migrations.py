@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from argparse import Namespace
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,10 @@ def row_counts(url: str) -> dict[str, int]:
 
 
 def definitions(path: Path) -> dict[str, str]:
-    """The SQL of every table and index, its white space evened out, columns and constraints in a set order."""
+    """The SQL of every table and index, its white space evened out, without the quotes that batch mode gives."""
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    return {name: re.sub(r"\s+", " ", sql) for name, sql in found if name != "alembic_version"}
+    return {name: re.sub(r"\s+", " ", sql.replace('"', "")) for name, sql in found if name != "alembic_version"}
 
 
 def parts(sql: str) -> list[str]:
@@ -241,3 +242,22 @@ def test_the_command_line_upgrades_the_database_it_names(database_url: str) -> N
 
     with connect(database_url) as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).all() == [(CURRENT.revision,)]
+
+
+def test_suites_have_one_baseline_together_in_the_schema_before_and_each_its_own_afterwards(database_url: str) -> None:
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        for number, version in enumerate(("words/1", "sums/1", "sums/2")):
+            store.reset_baseline(endpoint.id, suite="sums", note="again", at=later(number))
+            begun = replace(start(endpoint.id, ProbeKind.EVALS), suite_version=version)
+            run_id = store.begin_run(begun, at=later(number))
+            store.finish_run(run_id, result(baseline=Enrol()), at=later(number))
+    migrate(database_url, "0004")
+    with connect(database_url) as connection:
+        rows = connection.execute(text("SELECT status, version FROM baseline ORDER BY id")).all()
+    migrate(database_url, "head")
+
+    with Store.open(database_url, at=AT) as store:
+        suites = [(one.suite, one.version) for one in store.baselines(endpoint.id)]
+    assert rows == [("closed", 1), ("closed", 2), ("active", 3)]
+    assert suites == [("sums", 2), ("sums", 3), ("words", 1)]

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from monitor.api.needs import READS, State, problems
 from monitor.api.paging import PageOf, PageRequest, sorted_by
@@ -27,6 +28,7 @@ class BaselineDocument(Shape):
     id: str
     endpoint_id: str
     probe: ProbeKind
+    suite: str = Field(description="the private suite, of evals; empty of other probes")
     version: int
     status: BaselineStatus
     set_by: str

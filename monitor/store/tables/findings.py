@@ -14,15 +14,17 @@ from probes.plan import ProbeKind
 
 
 class Baseline(Table):
-    """What "unchanged" means for one probe of one endpoint; its runs are in `baseline_run`."""
+    """What "unchanged" means for one probe of one endpoint, and of private suites for each (`suite` is its name, empty
+    for other probes); its runs are in `baseline_run`."""
 
     __tablename__ = "baseline"
     __table_args__ = (
-        UniqueConstraint("endpoint_id", "probe", "version"),
+        UniqueConstraint("endpoint_id", "probe", "suite", "version"),
         Index(
             "uq_baseline_active",
             "endpoint_id",
             "probe",
+            "suite",
             unique=True,
             sqlite_where=text("status = 'active'"),
             postgresql_where=text("status = 'active'"),
@@ -32,6 +34,7 @@ class Baseline(Table):
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     endpoint_id: Mapped[str] = mapped_column(ForeignKey("endpoint.id"))
     probe: Mapped[ProbeKind] = mapped_column(word(ProbeKind, "probe"))
+    suite: Mapped[str] = mapped_column(String(64), server_default="")
     version: Mapped[int]
     status: Mapped[BaselineStatus] = mapped_column(word(BaselineStatus, "status"))
     set_by: Mapped[str] = mapped_column(String(128))

@@ -12,6 +12,7 @@ from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.options import CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
 from monitor.errors import BudgetError, UsageError
+from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.plan import Item, ProbeKind
 

@@ -24,17 +24,22 @@ ITEMS = 24
 
 
 class Answering:
-    """Answers an item with its number, but for those in `wrong`; `status` other than 200 and `body` go out instead."""
+    """Answers an item with its number, but for those in `wrong`; `status` other than 200 and `body` go out instead. It
+    refuses what comes after `most` requests."""
 
     def __init__(self) -> None:
         self.wrong: frozenset[int] = frozenset()
         self.first: Callable[[str], tuple[int, str]] | None = None
         self.always: Callable[[str], tuple[int, str]] | None = None
+        self.most: int | None = None
         self.asked: list[str] = []
 
     async def __call__(self, received: Received, connection: Connection) -> None:
         asked = received.json["messages"][-1]["content"]
         self.asked.append(asked)
+        if self.most is not None and len(self.asked) > self.most:
+            await connection.reply(401, json.dumps({"error": {"message": "No such key."}}))
+            return
         special = self.always or (self.first if len(self.asked) > 1 and self.asked.count(asked) == 1 else None)
         if special is not None:
             status, body = special(received.body.decode())
@@ -158,6 +163,48 @@ def test_items_are_asked_as_often_as_told_and_fewer_where_the_budget_is_small(
     assert monitor(*words, "--max-requests", "7").code == 4
 
 
+def test_a_run_that_was_broken_off_goes_on_where_it_was(
+    monitor: Monitor, answering: Answering, suite: Path, data_dir: Path
+) -> None:
+    monitor("suites", "import", str(suite))
+    words = ("suites", "run", "sums", "--provider", "x", "--json")
+    answering.most, answering.wrong = 10, frozenset({1, 3})
+    assert monitor(*words, "--reps", "2").code == 5
+    answered = set(answering.asked[:10])
+    answering.most, answering.asked = 20, []
+    assert monitor(*words, "--reps", "2", "--resume").code == 5
+    answered |= set(answering.asked[:20])
+    answering.most, answering.asked = None, []
+
+    whole = monitor(*words, "--reps", "2", "--resume").document
+
+    (rate, *_) = whole["rates"]
+    assert (rate["numerator"], rate["denominator"], whole["enrolled"]) == (44, 48, True)
+    assert len(answering.asked) == whole["cost"]["requests"] == 48 - 30
+    assert len(answered) == ITEMS
+    with Store.open(data_dir / "monitor.db", at=clock.now()) as store:
+        (endpoint,) = store.endpoints()
+        ((graded,),) = [store.baseline_graded(one.id) for one in store.baselines(endpoint.id)]
+    assert len({(one.item, one.rep) for one in graded}) == len(graded) == 48
+    ended = monitor(*words, "--resume")
+    assert (ended.code, "no run of sums to go on with" in ended.err + ended.out) == (2, True)
+
+
+def test_a_part_that_was_graded_is_no_part_of_another_version(
+    monitor: Monitor, answering: Answering, suite: Path
+) -> None:
+    monitor("suites", "import", str(suite))
+    answering.most = 10
+    monitor("suites", "run", "sums", "--provider", "x")
+    suite.write_text(suite.read_text() + suite.read_text().splitlines()[0].replace(SECRET, "more") + "\n")
+    monitor("suites", "import", str(suite))
+
+    refused = monitor("suites", "run", "sums", "--provider", "x", "--resume")
+
+    assert refused.code == 2
+    assert "There is no run of sums to go on with" in refused.err
+
+
 def refusing(status: int) -> Callable[[str], tuple[int, str]]:
     return lambda sent: (status, json.dumps({"error": {"message": f"Refused: {sent}", "type": "x", "code": sent}}))
 
@@ -222,6 +269,7 @@ def test_a_suite_cannot_have_a_name_that_is_built_in(monitor: Monitor, data_dir:
         (("--suite", "sums", "--probe", "latency"), "without --probe"),
         (("--suite", "sums", "--reps", "0"), "--reps 0 is not between 1 and 100"),
         (("--suite", "quick", "--reps", "2"), "--reps is for private suites"),
+        (("--suite", "quick", "--resume"), "--resume is for private suites"),
     ],
 )
 def test_what_cannot_be_meant(

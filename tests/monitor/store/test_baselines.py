@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -196,3 +197,37 @@ def test_what_cannot_be_accepted_is_named(store: Store, endpoint: EndpointRecord
         store.accept_baseline(endpoint.id, run_id=unfinished, note="x", at=AT)
     with pytest.raises(UsageError, match="no finished run of latency"):
         store.accept_baseline(endpoint.id, probe=ProbeKind.LATENCY, note="x", at=AT)
+
+
+def asked_suite(store: Store, endpoint_id: str, version: str, at: datetime, baseline: Enrol | Join | None) -> str:
+    """A run of a private suite's version, such as sums/1."""
+    run_id = store.begin_run(replace(start(endpoint_id, ProbeKind.EVALS), suite_version=version), at=at)
+    store.finish_run(run_id, result(baseline=baseline), at=at)
+    return run_id
+
+
+def test_each_private_suite_has_a_baseline_of_its_own(store: Store, endpoint: EndpointRecord) -> None:
+    sums = asked_suite(store, endpoint.id, "sums/1", AT, Enrol())
+    words = asked_suite(store, endpoint.id, "words/3", later(1), Enrol())
+    opened = store.active_baseline(endpoint.id, ProbeKind.EVALS, "sums")
+    assert opened is not None
+    again = asked_suite(store, endpoint.id, "sums/2", later(2), Join(opened.id))
+    elsewhere = asked_suite(store, endpoint.id, "words/3", later(3), Join(opened.id))
+
+    found = {one.suite: [member.run_id for member in one.runs] for one in store.baselines(endpoint.id)}
+
+    assert found == {"sums": [sums, again], "words": [words]}
+    assert elsewhere not in found["sums"]
+
+
+def test_one_suites_baseline_is_accepted_or_reset_alone(store: Store, endpoint: EndpointRecord) -> None:
+    for number, version in enumerate(("sums/1", "words/1", "sums/1", "words/1")):
+        asked_suite(store, endpoint.id, version, later(number), Enrol() if number < 2 else None)
+
+    accepted = store.accept_baseline(endpoint.id, probe=ProbeKind.EVALS, suite="sums", note="they told us", at=later(5))
+    closed = store.reset_baseline(endpoint.id, suite="words", note="other hardware", at=later(6))
+    everything = store.accept_baseline(endpoint.id, note="all of it", at=later(7))
+
+    assert [(one.suite, one.version) for one in accepted] == [("sums", 2)]
+    assert [(one.suite, one.version) for one in closed] == [("words", 1)]
+    assert [(one.suite, one.version) for one in everything] == [("sums", 2), ("words", 2)]

@@ -19,7 +19,7 @@ from tests.monitor.store.material import AT, finished_run, identity, sample, sta
 
 ROOT = Path(__file__).parents[3]
 
-NEXT_REVISION = f"{int(CURRENT.revision) + 1:04}"
+NEXT_REVISION = f"{int(CURRENT.revision[:4]) + 1:04}"
 NEXT = '''
 """A next revision."""
 
