@@ -1,4 +1,4 @@
-"""What an endpoint's runs of tool calls add up to, as bytes: counts by the beginnings of the cases' hashes, and a finding.
+"""What an endpoint's runs of tool calls add up to, as bytes: counts by parts of the cases' hashes, and a finding.
 
 b"ACC" | version (1 byte) | zstd frame with checksum of one JSON document
 """

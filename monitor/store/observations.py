@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, delete, select
 from sqlalchemy.orm import Session
 
 from monitor.store.pages import pages
@@ -94,8 +94,20 @@ def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
     """As the last run of the endpoint left it that was judged against a baseline."""
     from monitor.store.accumulated import decode_accumulated
 
+    found = _accumulated(session, endpoint_id)
+    return None if found is None else decode_accumulated(found.blob)
+
+
+def forget_accumulated(session: Session, endpoint_id: str) -> None:
+    """Another run has what this one left."""
+    found = _accumulated(session, endpoint_id)
+    if found is not None:
+        session.execute(delete(ObservationRow).where(ObservationRow.id == found.id))
+
+
+def _accumulated(session: Session, endpoint_id: str) -> ObservationRow | None:
     rows = (
-        select(ObservationRow.blob)
+        select(ObservationRow)
         .join(Run, Run.id == ObservationRow.run_id)
         .where(
             Run.endpoint_id == endpoint_id, Run.probe == ProbeKind.TOOL_CALLS, ObservationRow.item_key == _ACCUMULATED
@@ -103,8 +115,7 @@ def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
         .order_by(Run.started_at.desc(), Run.id.desc())
         .limit(1)
     )
-    blob = session.scalars(rows).first()
-    return None if blob is None else decode_accumulated(blob)
+    return session.scalars(rows).first()
 
 
 def graded_rows(run_id: str, result: RunResult) -> list[ObservationRow]:

@@ -15,6 +15,7 @@ from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
 from monitor.store.ids import new_id
+from monitor.store.observations import forget_accumulated
 from monitor.store.pages import pages
 from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
 from monitor.store.rollups import add_to_rollups
@@ -134,6 +135,8 @@ def finish(
     if observations:
         # Grades that were kept as they came are among them.
         session.execute(delete(Observation).where(Observation.run_id == run_id))
+    if result.accumulated is not None:
+        forget_accumulated(session, run.endpoint_id)
     session.add_all(observations)
     session.add_all([evidence_row(run, found, at) for found in result.evidence])
     session.add_all([point_row(run, point) for point in result.metric_points])

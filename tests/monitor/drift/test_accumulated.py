@@ -55,7 +55,7 @@ def alone(rng: np.random.Generator, **changed: Any) -> set[Verdict]:
 def test_an_unchanged_endpoints_runs_do_not_add_up() -> None:
     rng = np.random.default_rng(1)
 
-    assert not LOUD & {after(8, rng).found.verdict for _ in range(10)}
+    assert not LOUD & {after(8, rng).found.verdict for _ in range(5)}
 
 
 # A defect in two of a hundred answers; one prompt in ten that no longer calls.

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from sqlalchemy import func, select
 
 from monitor.drift.accumulated import Accumulated
 from monitor.errors import StorageError
 from monitor.store import EndpointRecord, RunResult, RunStatus, Store
 from monitor.store.accumulated import decode_accumulated, encode_accumulated
+from monitor.store.tables import Observation
 from probes.plan import ProbeKind
 from probes.tools.case import Category
 from tests.monitor.drift.scored_answers import called
@@ -35,3 +39,13 @@ def test_the_last_run_that_left_one_is_gone_on_with(store: Store, endpoint: Endp
     assert store.last_accumulated(endpoint.id) == STATE
     # It is no scored answer of the run.
     assert store.scored(run_id) == {}
+
+
+def test_only_the_last_one_is_kept(store: Store, endpoint: EndpointRecord) -> None:
+    for minutes in range(3):
+        outcome = RunResult(RunStatus.SUCCEEDED, accumulated=replace(STATE, runs=minutes))
+        finished_run(store, endpoint.id, later(minutes), probe=ProbeKind.TOOL_CALLS, outcome=outcome)
+
+    with store.sessions.read() as session:
+        assert session.scalars(select(func.count()).select_from(Observation)).one() == 1
+    assert store.last_accumulated(endpoint.id) == replace(STATE, runs=2)
