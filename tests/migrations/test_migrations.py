@@ -107,14 +107,15 @@ def test_down_and_up_again_with_rows_in(tmp_path: Path) -> None:
         run_id = store.begin_run(start(endpoint.id), at=AT)
         store.add_samples(run_id, [sample("a")], at=AT)
         finished_run(store, endpoint.id)
-    before = definitions(path)
+    before = {name: parts(sql) for name, sql in definitions(path).items()}
 
     migrate(path, "base")
     assert definitions(path) == {}
 
     with Store.open(path, at=AT) as store:
         assert store.history() == []
-    assert definitions(path) == before
+    # A table that was changed in batch mode has its constraints in no order of its own.
+    assert {name: parts(sql) for name, sql in definitions(path).items()} == before
 
 
 def test_the_first_schema_with_rows_in_reaches_the_head_and_its_checks_enter_the_queue(database_url: str) -> None:
