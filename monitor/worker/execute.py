@@ -39,6 +39,8 @@ from probes.plan import ProbeKind
 from reference_engine.errors import CodedError, EngineError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from probes.tools.families.suite import Instance
 
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
