@@ -19,6 +19,8 @@ LADDER = 16
 STREAMS = 8
 # An eighth of the tool-call cases, with their repeats, twins and replays.
 TOOL_CALLS = 230
+# A light run: the experiments, the ladder, the streams, the replays, and the ways to ask for log-probabilities.
+PROTOCOL = 99
 
 
 def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
@@ -39,4 +41,5 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
 def _requests(schedule: Schedule) -> int:
     asked = set(schedule.probes)
     tokens = schedule.n if "logprobs" in asked else min(schedule.n, LADDER) if "accounting" in asked else 0
-    return tokens + (STREAMS if "latency" in asked else 0) + (TOOL_CALLS if "tool_calls" in asked else 0)
+    others = {"latency": STREAMS, "tool_calls": TOOL_CALLS, "protocol": PROTOCOL}
+    return tokens + sum(requests for probe, requests in others.items() if probe in asked)

@@ -52,7 +52,7 @@ _EVENT = {
     },
 }
 
-ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls"]
+ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol"]
 
 
 class CheckDocument(Shape):
@@ -86,7 +86,7 @@ class WantedCheck(Given):
     endpoint_id: str | None = Field(None, pattern=r"^ep_[0-9A-HJKMNP-TV-Z]{26}$")
     provider: str | None = Field(None, pattern=SLUG)
     model: str | None = Field(None, pattern=SLUG)
-    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=4)
+    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=5)
     n: int = Field(DEFAULT_N, ge=LEAST_N, le=MOST_N, description="single-token requests")
 
     @model_validator(mode="after")

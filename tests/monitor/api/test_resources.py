@@ -36,7 +36,8 @@ def configure(api: Api) -> Any:
 
 
 def test_a_check_is_queued_its_worker_is_woken_and_its_place_is_told(api: Api, endpoint: EndpointRecord) -> None:
-    answer = api.as_("runs:write").post("/api/v1/checks", json={"endpoint_id": endpoint.id, "probes": ["accounting"]})
+    wanted = {"endpoint_id": endpoint.id, "probes": ["accounting", "protocol"]}
+    answer = api.as_("runs:write").post("/api/v1/checks", json=wanted)
     check = answer.json()
 
     assert answer.status_code == 202
@@ -45,7 +46,7 @@ def test_a_check_is_queued_its_worker_is_woken_and_its_place_is_told(api: Api, e
     assert api.anonymous.get(answer.headers["location"]).json() == check
     entry = api.state.browse.check(check["id"])
     assert entry is not None
-    assert entry.options == {"probes": ["accounting"], "n": 40}
+    assert entry.options == {"probes": ["accounting", "protocol"], "n": 40}
 
 
 def test_a_check_by_provider_and_model_enters_the_configured_endpoint(api: Api) -> None:

@@ -11,10 +11,13 @@ from monitor.check.budget import Budget
 from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.options import CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
+from monitor.check.protocol import protocol_plan
+from monitor.config.asking import PROTOCOL
 from monitor.errors import BudgetError, UsageError
 from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.plan import Item, ProbeKind
+from tests.endpoints.parametric import VOCABULARY
 
 SEED, NONCE = bytes(32), bytes(16)
 
@@ -99,6 +102,10 @@ def test_a_part_of_the_tool_requests_asks_every_case() -> None:
 
     assert len(part) == ceil(len(whole) / 2)
     assert cases(part) == cases(whole)
+
+
+def test_a_light_protocol_run_is_as_long_as_schedules_reckon() -> None:
+    assert len(protocol_plan(SEED, NONCE, whole=False, tokenizer=VOCABULARY).items) == PROTOCOL
 
 
 def suite_of(items: int, reps: int = 1) -> EvalSuite:
