@@ -36,7 +36,8 @@ def _sample(item: Item, outcome: Outcome, exchange: Exchange) -> Sample:
 def _attempt(answer: Answer) -> Attempt:
     return Attempt(
         http_status=answer.http_status,
-        headers=answer.headers,
+        # Which there are is a habit of the serving stack.
+        headers={**dict.fromkeys(answer.other_headers, ""), **answer.headers},
         body=answer.body,
         sent_at=answer.sent_at,
         seconds=answer.seconds,

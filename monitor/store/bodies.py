@@ -52,7 +52,7 @@ _HEADER_PREFIXES = ("x-ratelimit-", "x-served-", "x-model", "x-provider")
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One try. `body` is the answer's first MAX_BODY_BYTES, `size` the length of all of it; `seconds` is how long the
-    try took."""
+    try took; `other_headers` are the names of those whose values are not kept."""
 
     http_status: int | None
     headers: Mapping[str, str]
@@ -62,6 +62,7 @@ class Answer:
     seconds: float
     error: str | None
     message: str | None
+    other_headers: tuple[str, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -84,7 +85,8 @@ class Exchange:
 
 
 def pack(sample: Sample) -> bytes:
-    """What `unpack` gives back; known secrets are replaced, and only headers that tell about the answer are kept."""
+    """What `unpack` gives back; known secrets are replaced, and of headers that do not tell about the answer only the
+    names are kept."""
     exchange = {
         "item_key": sample.item.key,
         "rep": sample.item.rep,
@@ -123,6 +125,7 @@ def _told(attempt: Attempt) -> dict[str, Any]:
     return {
         "http_status": attempt.http_status,
         "headers": {name: value for name, value in attempt.headers.items() if _is_kept(name.lower())},
+        "other_headers": [name for name in attempt.headers if not _is_kept(name.lower())],
         "body": _kept_body(attempt.body),
         "size": len(attempt.body),
         "sent_at": attempt.sent_at.isoformat(),
@@ -153,6 +156,7 @@ def _unpack_answer(told: Mapping[str, Any]) -> Answer:
         seconds=told["seconds"],
         error=told["error"],
         message=told["message"],
+        other_headers=tuple(told.get("other_headers", ())),
     )
 
 

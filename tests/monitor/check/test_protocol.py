@@ -237,6 +237,23 @@ def test_a_resumed_check_has_its_refusals_as_they_were() -> None:
     assert [(one.item.key, one.item.rep) for one in samples[len(half) :]] == [(i.key, i.rep) for i in left.items]
 
 
+def test_a_resumed_run_shows_the_habits_and_the_variants_that_it_showed() -> None:
+    plan = protocol_plan(bytes(32), bytes(16), whole=False)
+    with ScriptedServer(Spoken()) as server:
+        samples = send(target(server.base_url), plan).samples
+    told = [_with_headers(one, {"x-gateway-region": "eu-2", "cf-ray": "8a7f-FRA"}) for one in samples]
+    stored = [StoredSample(one.item.key, one.item.rep, one.outcome, unpack(pack(one))) for one in told]
+
+    again = protocol_answers(rebuilt(plan, stored), None)
+
+    assert again == protocol_answers(told, None)
+    assert "x-gateway-region" in str(again.facts.features)
+
+
+def _with_headers(sample: Sample, more: Mapping[str, str]) -> Sample:
+    return replace(sample, attempts=tuple(replace(one, headers={**one.headers, **more}) for one in sample.attempts))
+
+
 def test_a_smaller_plan_has_fewer_experiments_and_each_of_them_whole() -> None:
     whole, light = (protocol_plan(bytes(32), bytes(16), whole=every) for every in (True, False))
     part = protocol_plan(bytes(32), bytes(16), whole=False, part=0.3)

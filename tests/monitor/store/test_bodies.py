@@ -32,7 +32,7 @@ def test_an_exchange_comes_back_with_every_try() -> None:
     )
 
 
-def test_only_headers_about_the_answer_are_kept() -> None:
+def test_of_headers_that_are_not_about_the_answer_the_names_alone_are_kept() -> None:
     headers = {
         "Content-Type": "application/json",
         "X-RateLimit-Remaining-Tokens": "100",
@@ -41,9 +41,12 @@ def test_only_headers_about_the_answer_are_kept() -> None:
         "OpenAI-Organization": "user-7",
     }
 
-    found = unpack(pack(replace(sample("a"), attempts=(Attempt(200, headers, b"", AT, 0.1),))))
+    blob = pack(replace(sample("a"), attempts=(Attempt(200, headers, b"", AT, 0.1),)))
+    (answer,) = unpack(blob).answers
 
-    assert found.answers[0].headers == {"Content-Type": "application/json", "X-RateLimit-Remaining-Tokens": "100"}
+    assert answer.headers == {"Content-Type": "application/json", "X-RateLimit-Remaining-Tokens": "100"}
+    assert answer.other_headers == ("Set-Cookie", "Authorization", "OpenAI-Organization")
+    assert b"session=1" not in zstandard.ZstdDecompressor().decompress(blob)
 
 
 def test_a_key_that_an_endpoint_repeats_is_not_stored(secret: str) -> None:
