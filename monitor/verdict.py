@@ -172,6 +172,33 @@ class ProtocolStatement(_Document):
     bill: BillValue | None = None
 
 
+class VariantRates(VariantShare):
+    """The answers of one serving stack of several behind the endpoint: its share of one probe's answers, and the rates of
+    these alone. `p`: how probable it is that so many more of them fail than of the others, by chance, over the cases
+    that both answered; null without any."""
+
+    probe: str
+    rates: tuple[RateValue, ...] = ()
+    p: float | None = None
+
+
+class Said(_Document):
+    """What is said of runs beside their checks."""
+
+    rates: tuple[RateValue, ...] = ()
+    variants: tuple[VariantRates, ...] = ()
+    parameters: tuple[ParameterValue, ...] = ()
+    protocol: ProtocolStatement | None = None
+
+    def beside(self, other: Said) -> Said:
+        return Said(
+            rates=self.rates + other.rates,
+            variants=self.variants + other.variants,
+            parameters=self.parameters + other.parameters,
+            protocol=self.protocol or other.protocol,
+        )
+
+
 class FidelityStatement(_Document):
     """How far the endpoint is from its reference: a standing finding, said once, shown always."""
 
@@ -218,6 +245,7 @@ class VerdictDocument(_Document):
     latency_moves: tuple[LatencyMoveValue, ...] = ()
     load: LoadStatement | None = None
     rates: tuple[RateValue, ...] = ()
+    variants: tuple[VariantRates, ...] = ()
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement

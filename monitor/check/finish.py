@@ -31,7 +31,7 @@ from monitor.check.latency import (
 )
 from monitor.check.ledger import MOST_BASELINE_RUNS, Ledger, Past, run_result
 from monitor.check.plans import Planned
-from monitor.check.recall import checks_of, fidelity_of
+from monitor.check.recall import checks_of, fidelity_of, said_of, with_said
 from monitor.check.telling import telling_counts, telling_logprobs
 from monitor.config import EndpointConfig
 from monitor.drift.findings import Finding
@@ -47,9 +47,7 @@ from monitor.verdict import (
     Cost,
     FidelityStatement,
     LatencyMoveValue,
-    ParameterValue,
-    ProtocolStatement,
-    RateValue,
+    Said,
     VerdictDocument,
 )
 from probes.plan import Plan, ProbeKind, Sample
@@ -75,9 +73,7 @@ class AskedCheck:
 
     def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
         checks: list[Check] = []
-        rates: tuple[RateValue, ...] = ()
-        parameters: tuple[ParameterValue, ...] = ()
-        protocol: ProtocolStatement | None = None
+        said = Said()
         found_speed = Speed()
         moved: tuple[LatencyMoveValue, ...] = ()
         fidelity = FidelityStatement(verdict=Verdict.INAPPLICABLE, reason="log-probabilities were not probed")
@@ -88,21 +84,22 @@ class AskedCheck:
             before = self._ledger.found_before(plan.probe)
             if before is not None:
                 checks += checks_of(before.evidence)
+                said = said.beside(said_of(before.evidence))
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
                 moved = moved or moves_before(before.evidence)
             elif plan.probe is ProbeKind.LATENCY:
                 check, moved = self._finish_latency(found_speed, samples, started)
-                checks.append(check)
+                checks, said = [*checks, check], said.beside(Said(rates=found_speed.rates))
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
-                found, rates = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
-                checks += found
+                found, told = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
+                checks, said = checks + found, said.beside(told)
             elif plan.probe is ProbeKind.PROTOCOL:
-                found, parameters, protocol = self._finish_protocol(self._judge.protocol_answers(samples), samples)
-                checks += found
+                found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
+                checks, said = checks + found, said.beside(told)
             elif self._grading is not None and plan.probe is ProbeKind.EVALS:
-                found, rates = self._finish_evals(self._grading, samples)
-                checks += found
+                found, told = self._finish_evals(self._grading, samples)
+                checks, said = checks + found, said.beside(told)
             else:
                 judged = self._finish_judged(plan.probe, samples)
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
@@ -122,9 +119,10 @@ class AskedCheck:
             latency=found_speed.values,
             latency_moves=moved,
             load=found_speed.load,
-            rates=(*rates, *found_speed.rates),
-            parameters=parameters,
-            protocol=protocol,
+            rates=said.rates,
+            variants=said.variants,
+            parameters=said.parameters,
+            protocol=said.protocol,
             fidelity=fidelity,
             cost=self._cost(everything),
             quirks=quirk_counts(everything),
@@ -164,9 +162,7 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return judged
 
-    def _finish_tools(
-        self, answers: ToolAnswers, samples: Sequence[Sample]
-    ) -> tuple[list[Check], tuple[RateValue, ...]]:
+    def _finish_tools(self, answers: ToolAnswers, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.tool_calls import accumulated, findings_of, rate_points, rate_values
         from monitor.drift.tool_assess import assess_tools
 
@@ -182,6 +178,7 @@ class AskedCheck:
         tokens = Tokens.of(samples).total
         findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
+        said = Said(rates=rate_values(answers))
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(
@@ -189,7 +186,7 @@ class AskedCheck:
                 accumulated=adds_up,
                 scored=answers.now,
                 reference_scored=answers.reference,
-                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=rate_points(answers),
                 baseline=_wide_baseline_change(past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
@@ -197,23 +194,25 @@ class AskedCheck:
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
-        return [check_of(name, finding, tokens) for name, finding in findings.items()], rate_values(answers)
+        return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
-    def _finish_protocol(
-        self, answers: ProtocolAnswers, samples: Sequence[Sample]
-    ) -> tuple[list[Check], tuple[ParameterValue, ...], ProtocolStatement]:
+    def _finish_protocol(self, answers: ProtocolAnswers, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.protocol import findings_of, parameter_values, protocol_points, protocol_statement
         from monitor.drift.protocol import assess_protocol
 
         past, accepted = self._ledger.past_protocol()
         found = assess_protocol(answers.facts, accepted, no_past=self._no_baseline_reason())
         tokens, findings = Tokens.of(samples).total, findings_of(answers, found)
+        said = Said(
+            parameters=parameter_values(answers, found.before),
+            protocol=protocol_statement(answers, found, self._endpoint.prices),
+        )
         role = self._ledger.finish(
             ProbeKind.PROTOCOL,
             replace(
                 self._result(samples),
                 protocol=answers.facts,
-                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=protocol_points(answers),
                 baseline=_wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
                 if self._may_be_baseline
@@ -221,11 +220,9 @@ class AskedCheck:
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
-        checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
-        statement = protocol_statement(answers, found, self._endpoint.prices)
-        return checks, parameter_values(answers, found.before), statement
+        return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
-    def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], tuple[RateValue, ...]]:
+    def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.eval_suite import suite_name
         from monitor.check.evals import assess_answers, findings_of, mostly_new, rate_points, rate_values, with_items_of
 
@@ -234,6 +231,9 @@ class AskedCheck:
         accepted, new = with_items_of(runs, answers.now), mostly_new(runs, answers.now)
         found = assess_answers(answers, accepted, self._no_baseline_reason())
         tokens, findings = Tokens.of(samples).total, findings_of(found)
+        # A category's name is the suite's own, and stays out of the store.
+        said = Said(rates=rate_values(answers, grading.items))
+        kept = said.model_copy(update={"rates": said.rates[:1]})
         graded = any(one.grade.right is not None for one in answers.now)
         room = new or len(accepted) < MOST_BASELINE_RUNS
         change = _eval_baseline_change(past, found.drift.verdict, new=new) if graded and room else None
@@ -243,15 +243,14 @@ class AskedCheck:
                 self._result(samples),
                 graded=answers.now,
                 reference_graded=answers.reference,
-                evidence=[record_of(name, finding, tokens) for name, finding in findings.items()],
+                evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], kept),
                 metric_points=rate_points(answers),
                 baseline=change if self._may_be_baseline else None,
             ),
         )
         # The first run of other items enrols them, also where another version's opened the baseline.
         self._enrolled = self._enrolled or (role is not None and new)
-        checks = [check_of(name, finding, tokens) for name, finding in findings.items()]
-        return checks, rate_values(answers, grading.items)
+        return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
     def _finish_latency(
         self, found: Speed, samples: Sequence[Sample], started: datetime
@@ -262,7 +261,11 @@ class AskedCheck:
         evidence = latency_evidence(check, found, move_values(moved))
         self._ledger.finish(
             ProbeKind.LATENCY,
-            replace(self._result(samples), evidence=[evidence], metric_points=latency_points(found)),
+            replace(
+                self._result(samples),
+                evidence=with_said([evidence], Said(rates=found.rates)),
+                metric_points=latency_points(found),
+            ),
         )
         return check, move_values(moved)
 

@@ -1,13 +1,18 @@
-"""Evidence back into the parts of a verdict document, where an earlier attempt of the check has judged the run."""
+"""Evidence back into the parts of a verdict document: of a run that an earlier attempt of the check has judged, or that
+is looked at later."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from monitor.store import EvidenceRecord
-from monitor.verdict import CauseWeight, Check, FidelityStatement
+from monitor.verdict import CauseWeight, Check, FidelityStatement, Said
 
 _FIDELITY = "fidelity"
+# In the detail of a run's first piece of evidence.
+_SAID = "said"
 
 
 def checks_of(evidence: Sequence[EvidenceRecord]) -> list[Check]:
@@ -51,6 +56,29 @@ def fidelity_of(evidence: Sequence[EvidenceRecord], allowed: Sequence[str]) -> F
                 ranking=_causes(found),
             )
     return None
+
+
+def with_said(evidence: Sequence[EvidenceRecord], said: Said) -> list[EvidenceRecord]:
+    """The evidence of a run with what is said beside it, as `said_of` finds it."""
+    kept = said.model_dump(mode="json", exclude_defaults=True)
+    if not kept or not evidence:
+        return list(evidence)
+    first, *others = evidence
+    return [replace(first, detail={**first.detail, _SAID: kept}), *others]
+
+
+def said_of(evidence: Iterable[EvidenceRecord]) -> Said:
+    """What is said beside the checks of any number of runs."""
+    found = Said()
+    for one in evidence:
+        if _SAID in one.detail:
+            found = found.beside(Said.model_validate(one.detail[_SAID]))
+    return found
+
+
+def own_detail(found: EvidenceRecord) -> dict[str, Any]:
+    """What the detector itself has to say."""
+    return {name: value for name, value in found.detail.items() if name != _SAID}
 
 
 def _ends(found: EvidenceRecord) -> tuple[float, float] | None:
