@@ -16,7 +16,9 @@ FailOn = Literal["drift", "suspect", "never"]
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="null", json_schema_serialization_defaults_required=True
+    )
 
 
 class CauseWeight(_Document):
@@ -173,9 +175,9 @@ class ProtocolStatement(_Document):
 
 
 class VariantRates(VariantShare):
-    """The answers of one serving stack of several behind the endpoint: its share of one probe's answers, and the rates of
-    these alone. `p`: how probable it is that so many more of them fail than of the others, by chance, over the cases
-    that both answered; null without any."""
+    """One serving stack of several behind the endpoint: its share of a probe's answers, and the rates of these alone.
+    `p`: how probable it is that so many more of them fail than of the others, by chance, over the cases that both
+    answered; null without any."""
 
     probe: str
     rates: tuple[RateValue, ...] = ()

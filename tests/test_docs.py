@@ -153,6 +153,7 @@ def test_every_heading_of_a_command_names_one() -> None:
         ("latency_moves[]", verdict.LatencyMoveValue),
         ("load", verdict.LoadStatement),
         ("rates[]", verdict.RateValue),
+        ("variants[]", verdict.VariantRates),
         ("parameters[]", verdict.ParameterValue),
         ("protocol", verdict.ProtocolStatement),
         ("fidelity", verdict.FidelityStatement),

@@ -11,6 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from monitor.check.recall import said_of
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import cause_text, number, p_text, with_interval
@@ -200,6 +201,7 @@ def _run(part: CheckRun) -> dict[str, Any]:
         "code_version": run.code_version,
         "baseline": None if part.baseline_role is None else part.baseline_role.value,
         "evidence": [_evidence(found) for found in part.evidence],
+        **said_of(part.evidence).model_dump(mode="json"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,11 +13,13 @@ from monitor.api.labels import LABELLED, Labels
 from monitor.api.needs import READS, State, problems
 from monitor.api.paging import PageOf, PageRequest, sorted_by
 from monitor.api.shapes import CheckFilter, EndpointFilter, ModelFilter, ProviderFilter, RunId, Shape, Since, Until
+from monitor.check.recall import own_detail, said_of
 from monitor.drift.rule import Verdict
 from monitor.errors import NotFoundError
 from monitor.store.browse_records import RunFilter
 from monitor.store.records import CheckRun, EvidenceRecord
 from monitor.store.vocabulary import BaselineRole, RunStatus, Trigger
+from monitor.verdict import ParameterValue, ProtocolStatement, RateValue, VariantRates
 from probes.plan import Outcome, ProbeKind
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -86,8 +89,14 @@ class EvidenceDocument(Shape):
 
 
 class RunWithEvidence(RunDocument):
+    """What is said beside the evidence is as in the document of `monitor probe`."""
+
     baseline_role: BaselineRole | None
     evidence: list[EvidenceDocument]
+    rates: tuple[RateValue, ...]
+    variants: tuple[VariantRates, ...]
+    parameters: tuple[ParameterValue, ...]
+    protocol: ProtocolStatement | None
 
 
 class SampleDocument(Shape):
@@ -138,7 +147,7 @@ def list_runs(
 
 @router.get("/{run_id}", dependencies=[READS], responses=problems(404))
 def show_run(state: State, run_id: RunId) -> RunWithEvidence:
-    """A run with its evidence."""
+    """A run with its evidence, and with what was found beside it."""
     found = state.browse.run(run_id)
     if found is None:
         raise _no_run(run_id)
@@ -158,10 +167,17 @@ def _no_run(run_id: str) -> NotFoundError:
 
 
 def _document(found: CheckRun) -> RunWithEvidence:
-    run = RunDocument.model_validate(found.run).model_dump()
-    evidence = [_evidence(each) for each in found.evidence]
-    return RunWithEvidence(**run, baseline_role=found.baseline_role, evidence=evidence)
+    run, said = RunDocument.model_validate(found.run).model_dump(), said_of(found.evidence)
+    return RunWithEvidence(
+        **run,
+        baseline_role=found.baseline_role,
+        evidence=[_evidence(each) for each in found.evidence],
+        rates=said.rates,
+        variants=said.variants,
+        parameters=said.parameters,
+        protocol=said.protocol,
+    )
 
 
 def _evidence(record: EvidenceRecord) -> EvidenceDocument:
-    return EvidenceDocument.model_validate(record)
+    return EvidenceDocument.model_validate(replace(record, detail=own_detail(record)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 from typing import Any
@@ -12,11 +13,14 @@ import pytest
 from monitor import clock
 from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.signals import Verdicted
+from monitor.check.recall import with_said
 from monitor.drift.rule import Verdict
 from monitor.store import EndpointRecord
 from monitor.store.vocabulary import RunStatus
+from monitor.verdict import ParameterValue, ProtocolStatement, RateValue, Said
+from probes.parameters.judgement import Effect
 from tests.monitor.api.served import Api, assert_problem
-from tests.monitor.store.material import AT, finished_run, later, sample, start
+from tests.monitor.store.material import AT, finished_run, later, result, sample, start
 
 PROVIDER = {
     "base_url": "https://api.acme.test/v1",
@@ -102,6 +106,21 @@ def test_a_run_has_its_evidence_and_its_samples_facts_only(api: Api, endpoint: E
     assert finished["evidence"][0]["verdict"] == "ok"
     assert finished["evidence"][0]["interval"] == {"low": 0.001, "high": 0.023, "level": 0.95}
     assert finished["started_at"] == "2026-11-29T12:00:00Z"
+
+
+def test_a_run_has_what_is_said_beside_its_evidence(api: Api, endpoint: EndpointRecord) -> None:
+    said = Said(
+        rates=(RateValue(name="schema_ok", value=0.5, numerator=1, denominator=2, method="wilson"),),
+        parameters=(ParameterValue(name="n", effect=Effect.IGNORED, before=Effect.ACTS),),
+        protocol=ProtocolStatement(caching="fresh", replays=8),
+    )
+    kept = replace(result(), evidence=with_said(result().evidence, said))
+    run_id = finished_run(api.store, endpoint.id, outcome=kept)
+
+    found = api.anonymous.get(f"/api/v1/runs/{run_id}").json()
+
+    assert Said.model_validate({name: found[name] for name in Said.model_fields}) == said
+    assert found["evidence"][0]["detail"] == {"seed": 7}
 
 
 def test_an_endpoint_has_its_price_parameters_and_verdict(api: Api) -> None:

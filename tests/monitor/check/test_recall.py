@@ -41,15 +41,14 @@ REFERENCE = OpenReference(None, None, (), None)
 
 numbers = st.floats(0, 1, allow_nan=False)
 ends = st.none() | st.tuples(numbers, numbers)
-rates = st.builds(RateValue, name=st.text(), value=st.none() | numbers, interval=ends, excluded=st.dictionaries(st.text(), st.integers()))  # fmt: skip
+counts = st.dictionaries(st.text(), st.integers())
+rates = st.builds(RateValue, name=st.text(), value=st.none() | numbers, interval=ends, excluded=counts)
 shares = st.builds(VariantShare, variant=st.text(), share=numbers, interval=ends)
 told = st.builds(
     Said,
     rates=st.lists(rates, max_size=2).map(tuple),
     variants=st.lists(st.builds(VariantRates, interval=ends, rates=st.tuples(rates)), max_size=2).map(tuple),
-    parameters=st.lists(
-        st.builds(ParameterValue, effect=st.sampled_from(Effect), error=st.none() | numbers), max_size=2
-    ).map(tuple),  # fmt: skip
+    parameters=st.tuples(st.builds(ParameterValue, effect=st.sampled_from(Effect), error=st.none() | numbers)),
     protocol=st.none() | st.builds(ProtocolStatement, variants=st.tuples(shares)),
 )
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from monitor import clock
+from monitor.check.recall import with_said
 from monitor.drift.cause import Cause
 from monitor.drift.rule import Verdict
 from monitor.store import Enrol, RunResult, RunStatus, Store
+from monitor.verdict import RateValue, Said
 from probes.plan import ProbeKind
 from tests.monitor.cli.commands import Monitor
 from tests.monitor.store.material import AT, evidence, finished_run, identity, later, result, start
@@ -97,6 +99,19 @@ def test_json_holds_everything_in_one_document(monitor: Monitor, store: Store) -
     assert items[2]["fidelity"]["value"] == 0.04
     assert items[0]["runs"][0]["error"] == "provider_unreachable"
     assert items[3]["runs"][0]["baseline"] == "enrolment"
+
+
+def test_json_has_what_is_said_of_a_run_beside_its_evidence(monitor: Monitor, store: Store) -> None:
+    endpoint = store.ensure_endpoint(identity(), at=AT)
+    rate = RateValue(name="schema_ok", value=0.5, numerator=1, denominator=2, method="wilson")
+    kept = replace(result(), evidence=with_said(result().evidence, Said(rates=(rate,))))
+    finished_run(store, endpoint.id, outcome=kept)
+
+    (item,) = monitor("history", "--provider", "acme", "--json").document["items"]
+
+    (run,) = item["runs"]
+    assert RateValue.model_validate(run["rates"][0]) == rate
+    assert (run["variants"], run["parameters"], run["protocol"]) == ([], [], None)
 
 
 def test_csv_has_a_row_for_each_check(monitor: Monitor, store: Store) -> None:
