@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     LATENCY,
     MEASURED,
+    PARAMETERS,
+    RATES,
+    VARIANTS,
     cause_text,
     check_cells,
     conclusion,
@@ -16,7 +21,11 @@ from monitor.render.wording import (
     latency_text,
     load_text,
     move_text,
+    parameter_rows,
+    protocol_rows,
+    rate_rows,
     telling_rows,
+    variant_rows,
     verdict_word,
     with_unit,
 )
@@ -32,10 +41,10 @@ def markdown(document: VerdictDocument) -> str:
         "",
         f"{_cell(document.endpoint)} · {document.started_at:%Y-%m-%d %H:%M} UTC · {cost_text(document.cost)}",
         "",
-        _line(*MEASURED, "verdict", "note"),
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        *_head(*MEASURED, "verdict", "note"),
         *(_row(check, document) for check in document.checks),
         _line(*fidelity_cells(fidelity), verdict_word(fidelity.verdict), fidelity_text(fidelity)),
+        *_said(document),
     ]
     lines += _latency(document)
     for check in document.checks:
@@ -45,6 +54,24 @@ def markdown(document: VerdictDocument) -> str:
         lines += ["", "Quirks: " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks)]
     lines += ["", f"Runs: {', '.join(document.run_ids) or 'not saved'}", ""]
     return "\n".join(lines)
+
+
+def _said(document: VerdictDocument) -> Iterator[str]:
+    yield from _table(RATES, rate_rows(document.rates))
+    yield from _table(VARIANTS, variant_rows(document.variants))
+    yield from _table(PARAMETERS, parameter_rows(document.parameters))
+    if document.protocol is not None:
+        yield ""
+        yield from (f"- {name}: {_cell(text)}" for name, text in protocol_rows(document.protocol))
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Nothing where there are no rows."""
+    return ["", *_head(*names), *(_line(*cells) for cells in rows)] if rows else []
+
+
+def _head(*names: str) -> list[str]:
+    return [_line(*names), "|" + " --- |" * len(names)]
 
 
 def _row(check: Check, document: VerdictDocument) -> str:
@@ -57,15 +84,7 @@ def _latency(document: VerdictDocument) -> list[str]:
     """The quantiles of streams under load, and what has moved since."""
     lines = []
     if document.load is not None:
-        rows = (_line(*cells) for cells in latency_rows(document.latency))
-        lines += [
-            "",
-            _line(*LATENCY),
-            "| --- | --- | --- | --- | --- | --- |",
-            *rows,
-            "",
-            _cell(load_text(document.load)),
-        ]
+        lines += [*_table(LATENCY, latency_rows(document.latency)), "", _cell(load_text(document.load))]
     return [*lines, *(line for move in document.latency_moves for line in ("", _cell(move_text(move))))]
 
 

@@ -14,6 +14,8 @@ from monitor.render.wording import (
     LATENCY,
     MEASURED,
     PARAMETERS,
+    RATES,
+    VARIANTS,
     cause_text,
     check_cells,
     conclusion,
@@ -25,13 +27,14 @@ from monitor.render.wording import (
     load_text,
     move_text,
     parameter_rows,
-    protocol_lines,
+    protocol_rows,
     rate_rows,
     telling_rows,
+    variant_rows,
     verdict_word,
     with_unit,
 )
-from monitor.verdict import Check, ParameterValue, RateValue, VerdictDocument
+from monitor.verdict import Check, VerdictDocument
 
 _STYLES = {
     Verdict.OK: "green",
@@ -50,12 +53,15 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
     )
     console.print(_checks(document))
     _print_latency(console, document)
-    if document.rates:
-        console.print(_rates(document.rates))
-    if document.parameters:
-        console.print(_parameters(document.parameters))
-    for line in protocol_lines(document.protocol) if document.protocol is not None else ():
-        console.print(_plain(line))
+    for names, rows in (
+        (RATES, rate_rows(document.rates)),
+        (VARIANTS, variant_rows(document.variants)),
+        (PARAMETERS, parameter_rows(document.parameters)),
+    ):
+        if rows:
+            console.print(_table(names, rows))
+    for name, text in protocol_rows(document.protocol) if document.protocol is not None else ():
+        console.print(f"{name:<9} {_plain(text)}")
     for check in document.checks:
         _print_telling(console, check)
     if document.quirks:
@@ -80,31 +86,17 @@ def _checks(document: VerdictDocument) -> Table:
 def _print_latency(console: Console, document: VerdictDocument) -> None:
     """The quantiles of streams under load, which are of several sizes; the others' stand beside their check."""
     if document.load is not None:
-        table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-        for name in LATENCY:
-            table.add_column(name, overflow="fold")
-        for cells in latency_rows(document.latency):
-            table.add_row(*map(_plain, cells))
-        console.print(table)
+        console.print(_table(LATENCY, latency_rows(document.latency)))
         console.print(_plain(load_text(document.load)))
     for move in document.latency_moves:
         console.print(_plain(move_text(move)))
 
 
-def _rates(rates: Sequence[RateValue]) -> Table:
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in ("rate", "now", "of", "reference", "left out"):
+    for name in names:
         table.add_column(name, overflow="fold")
-    for cells in rate_rows(rates):
-        table.add_row(*map(_plain, cells))
-    return table
-
-
-def _parameters(parameters: Sequence[ParameterValue]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in PARAMETERS:
-        table.add_column(name, overflow="fold")
-    for cells in parameter_rows(parameters):
+    for cells in rows:
         table.add_row(*map(_plain, cells))
     return table
 

@@ -19,6 +19,7 @@ from monitor.verdict import (
     RateValue,
     Shown,
     Telling,
+    VariantRates,
     VerdictDocument,
 )
 
@@ -110,8 +111,11 @@ _SHOWN_RATES = (
 _SHOWN_KINDS = frozenset({"accuracy", "goodput", "buffered"})
 
 
+RATES = ("rate", "now", "of", "reference", "left out")
+
+
 def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
-    """Name, value with interval, numerator and denominator, the reference's value, and what is in neither."""
+    """As in RATES: the value with its interval, numerator and denominator, and what is in neither, by reason."""
     named = {rate.name: rate for rate in rates}
     shown = [
         *(name for name in _SHOWN_RATES if name in named),
@@ -125,6 +129,28 @@ def _rate_row(rate: RateValue) -> tuple[str, ...]:
     counted = f"{rate.numerator:g}/{rate.denominator}" if rate.denominator else "–"
     now = with_interval(number(rate.value, "rate"), rate.interval, "rate")
     return rate.name, now, counted, number(rate.reference, "rate"), left_out
+
+
+VARIANTS = ("variant", "share", "of", "rates", "p")
+
+
+def variant_rows(variants: Sequence[VariantRates]) -> list[tuple[str, ...]]:
+    """As in VARIANTS, the variant with the probe whose answers these are."""
+    return [
+        (
+            f"{one.probe} {variant_name(one.variant)}",
+            with_interval(number(one.share, "rate"), one.interval, "rate"),
+            str(one.n),
+            ", ".join(f"{rate.name} {number(rate.value, 'rate')}" for rate in one.rates),
+            p_text(one.p),
+        )
+        for one in variants
+    ]
+
+
+def variant_name(variant: str) -> str:
+    """As much of a digest as tells a handful of them apart."""
+    return variant[:8]
 
 
 PARAMETERS = ("parameter", "now", "before", "why")
@@ -143,17 +169,18 @@ def parameter_rows(parameters: Sequence[ParameterValue]) -> list[tuple[str, ...]
     ]
 
 
-def protocol_lines(protocol: ProtocolStatement) -> list[str]:
-    """What is known of the serving stack, a line each."""
-    lines = [f"replays   {protocol.caching}, of {protocol.replays} pairs"]
+def protocol_rows(protocol: ProtocolStatement) -> list[tuple[str, str]]:
+    """What is known of the serving stack: what it is about, and what it is."""
+    rows = [("replays", f"{protocol.caching}, of {protocol.replays} pairs")]
     if len(protocol.variants) > 1:
-        shares = ", ".join(f"{one.variant[:8]} {one.share:.0%}" for one in protocol.variants)
-        lines.append(f"variants  {len(protocol.variants)}: {shares}")
-    lines += [f"stack     reminds of {hint.stack}: {', '.join(hint.reasons)}" for hint in protocol.hints]
+        shares = ", ".join(f"{variant_name(one.variant)} {one.share:.0%}" for one in protocol.variants)
+        rows.append(("variants", f"{len(protocol.variants)}: {shares}"))
+    rows += [("stack", f"reminds of {hint.stack}: {', '.join(hint.reasons)}") for hint in protocol.hints]
     if protocol.bill is not None:
         bill = protocol.bill
-        lines.append(f"bill      ${bill.microusd / 1e6:.6f}, ${bill.overcharged_microusd / 1e6:.6f} of it too much")
-    return lines
+        too_much = f"${bill.overcharged_microusd / 1e6:.6f} of it too much"
+        rows.append(("bill", f"${bill.microusd / 1e6:.6f}, {too_much}"))
+    return rows
 
 
 def p_text(p: float | None) -> str:
