@@ -15,7 +15,9 @@ async function refresh() {
   const next = fresh.getElementById("live");
   if (!next || busy()) return;
   const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const opened = [...live.querySelectorAll("details[open]")].map((details) => details.id);
   live.replaceChildren(...next.childNodes);
+  for (const details of live.querySelectorAll("details")) details.open = opened.includes(details.id);
   document.title = fresh.title;
   document.querySelector("header.bar nav")?.replaceWith(fresh.querySelector("header.bar nav"));
   if (focused) live.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });

@@ -10,9 +10,11 @@ from dashboards.chart import METRICS, Chart, Range, Width
 from dashboards.configured import Configured, covered, labels_of
 from dashboards.marks import picture
 from dashboards.past import ALERT_LETTER, LETTERS, NAMES, Past
+from dashboards.said import tables
 from dashboards.sentences import headline, standing_of_fidelity
 from dashboards.states import state_of
 from dashboards.visit import Visit
+from monitor.check.recall import said_of
 from monitor.store.alert_records import AlertFilter
 from monitor.store.browse_records import ChangeFilter, RunFilter
 from monitor.store.keyset import Window
@@ -47,6 +49,7 @@ def endpoint(visit: Visit) -> Response:
         judged=past.standing.judged,
         next_at=None if past.slots is None else past.slots.next_slot(visit.now),
         evidence=past.evidence,
+        said=tables(said_of(past.evidence)),
         charts=charts,
         sizes=_sizes(charts),
         marks=past.marks[: -_LINES - 1 : -1],

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from dashboards.configured import Configured, covered, labels_of
-from dashboards.figures import figures
+from dashboards.figures import POINTS, figures
 from dashboards.matrix import Cell, providers_of, rows, sheets
 from dashboards.sparkline import DAYS, sparkline
 from dashboards.states import WAITING, State, state_of
@@ -114,7 +114,8 @@ def _waiting(entry: EndpointConfig) -> Cell:
 
 def _measured(visit: Visit, cells: Sequence[Cell]) -> list[Cell]:
     """The cells with what their last verdicts and their last days say."""
-    evidence = visit.queries.check_evidence([cell.judged for cell in cells if cell.judged is not None])
+    # What else a check found may be a page of its own, and is none of this one's.
+    evidence = visit.queries.check_evidence([cell.judged for cell in cells if cell.judged is not None], POINTS)
     found = [replace(cell, figures=figures(evidence.get(cell.judged or "", ()))) for cell in cells]
     metrics = {cell.endpoint_id: cell.figures.point for cell in found if cell.endpoint_id and cell.figures}
     today = visit.now.replace(hour=0, minute=0, second=0, microsecond=0)

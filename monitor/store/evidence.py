@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -61,11 +61,15 @@ def point_row(run: Run, point: MetricPoint) -> MetricPointRow:
     )
 
 
-def evidence_of(session: Session, run_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
-    """The evidence of each run, in the order in which it was given."""
-    rows = session.scalars(select(Evidence).where(Evidence.run_id.in_(run_ids)).order_by(Evidence.id))
+def evidence_of(
+    session: Session, run_ids: Sequence[str], metrics: Collection[str] | None = None
+) -> dict[str, tuple[EvidenceRecord, ...]]:
+    """The evidence of each run, in the order in which it was given: all of it, or of these metrics alone."""
+    query = select(Evidence).where(Evidence.run_id.in_(run_ids)).order_by(Evidence.id)
+    if metrics is not None:
+        query = query.where(Evidence.metric.in_(list(metrics)))
     found: defaultdict[str, list[EvidenceRecord]] = defaultdict(list)
-    for row in rows:
+    for row in session.scalars(query):
         found[row.run_id].append(_record(row))
     return {run_id: tuple(found[run_id]) for run_id in run_ids}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -114,13 +114,15 @@ def _check_glances(session: Session, check_ids: Sequence[str]) -> dict[str | Non
     }
 
 
-def check_evidence(session: Session, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
-    """Everything that was found by each of the checks, by its id."""
+def check_evidence(
+    session: Session, check_ids: Sequence[str], metrics: Collection[str] | None = None
+) -> dict[str, tuple[EvidenceRecord, ...]]:
+    """What was found by each of the checks, by its id: everything, or of these metrics alone."""
     found: defaultdict[str, tuple[EvidenceRecord, ...]] = defaultdict(tuple)
     for some in pages(check_ids):
         query = select(Run.id, Run.check_id).where(Run.check_id.in_(some)).order_by(Run.started_at, Run.id)
         runs = [(row[0], row[1]) for row in session.execute(query)]
-        evidence = evidence_of(session, [run_id for run_id, _ in runs])
+        evidence = evidence_of(session, [run_id for run_id, _ in runs], metrics)
         for run_id, check_id in runs:
             found[check_id] += evidence[run_id]
     return dict(found)
@@ -207,9 +209,11 @@ class PageQueries:
         with self._sessions.read() as session:
             return board(session)
 
-    def check_evidence(self, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
+    def check_evidence(
+        self, check_ids: Sequence[str], metrics: Collection[str] | None = None
+    ) -> dict[str, tuple[EvidenceRecord, ...]]:
         with self._sessions.read() as session:
-            return check_evidence(session, check_ids)
+            return check_evidence(session, check_ids, metrics)
 
     def days(self, metrics: Mapping[str, str], since: datetime) -> dict[str, tuple[Day, ...]]:
         with self._sessions.read() as session:

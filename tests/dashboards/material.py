@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from monitor.alerts.rule import rules_for
 from monitor.alerts.signals import Tick
+from monitor.check.recall import with_said
 from monitor.config import load_config
 from monitor.config.objects import objects_of
 from monitor.deliveries.attempt import Tried
@@ -44,8 +45,10 @@ from monitor.store.config import ConfigObjects
 from monitor.store.deliveries import Deliveries
 from monitor.store.observations import observation_rows
 from monitor.store.vocabulary import ChangeKind
+from monitor.verdict import ParameterValue, ProtocolStatement, RateValue, Said, StackHint, VariantRates
 from monitor.worker.canary import CONNECTIVITY, Connectivity
 from monitor.worker.tick import TICKING, Ticking
+from probes.parameters.judgement import Effect
 from probes.plan import ProbeKind
 from tests.monitor.store.material import REFERENCE, observation
 
@@ -53,6 +56,20 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 # Turns the text around it the other way in a browser that obeys it.
 TURNING = "\u202egnp.exe"
 EVERY = timedelta(hours=6)
+_DRIFTED = (Verdict.DRIFT, Verdict.SUSPECT)
+RIGHT = RateValue(name="oracle_met", value=0.75, numerator=30, denominator=40, method="wilson", reference=0.975)
+SAID = Said(
+    rates=(RIGHT,),
+    variants=tuple(
+        VariantRates(probe="tool_calls", variant=variant * 16, share=share, n=n, rates=(RIGHT,), p=p)
+        for variant, share, n, p in (("a", 0.75, 30, 1.0), ("b", 0.25, 10, 2e-6))
+    ),
+    parameters=(
+        ParameterValue(name="stop", effect=Effect.ACTS, reason="cut where it stands"),
+        ParameterValue(name="n", effect=Effect.IGNORED, before=Effect.ACTS, reason=HOSTILE),
+    ),
+    protocol=ProtocolStatement(hints=(StackHint(stack="vLLM", reasons=(HOSTILE,)),), caching="fresh", replays=8),
+)
 
 CONFIG = """
 version: 1
@@ -240,7 +257,7 @@ def _result(found: Found) -> RunResult:
         tokens_out=40,
         cost_microusd=260,
         served_fingerprint="fp_9a1c",
-        evidence=[*_evidence(found)],
+        evidence=with_said([*_evidence(found)], SAID if found.verdict in _DRIFTED else Said()),
         metric_points=[
             MetricPoint(name, value, 20, Interval(value * 0.8, value * 1.25))
             for name, value in (("logprobs_shift", found.shift), ("fidelity", found.fidelity))
@@ -251,7 +268,7 @@ def _result(found: Found) -> RunResult:
 
 
 def _evidence(found: Found) -> Iterator[EvidenceRecord]:
-    drifted = found.verdict in (Verdict.DRIFT, Verdict.SUSPECT)
+    drifted = found.verdict in _DRIFTED
     yield EvidenceRecord(
         "logprobs",
         "run-level",

@@ -97,6 +97,25 @@ def test_the_checks_table_has_the_numbers_of_the_last_check(installation: Instal
     assert fidelity[:2] == ["fidelity", "S suspect"]
 
 
+def test_what_is_said_beside_the_checks_can_be_opened(installation: Installation, visitors: Visitors) -> None:
+    page = page_of(installation, visitors, "drifting")
+
+    said = {one.one("summary").text: cells(one.one("table")) for one in page.all("details", class_="said")}
+
+    assert list(said) == [
+        "Rates 1 of the check's answers",
+        "By serving stack 2 behind the endpoint",
+        "Parameters 1 acts, 1 ignored",
+        "Protocol reminds of vLLM",
+    ]
+    rates, variants, parameters, protocol = said.values()
+    assert rates == [["oracle_met", "0.750", "30/40", "0.975", ""]]
+    assert variants[1] == ["tool_calls bbbbbbbb", "0.250", "10", "oracle_met 0.750", "2e-06"]
+    assert parameters[1] == ["n", "ignored", "acts", HOSTILE]
+    assert protocol[0] == ["replays", "fresh, of 8 pairs"]
+    assert page_of(installation, visitors, "fine").all("details", class_="said") == []
+
+
 def test_alerts_changes_and_runs_are_there(installation: Installation, visitors: Visitors) -> None:
     page = page_of(installation, visitors, "drifting")
     (alert,) = page.all("section", aria_labelledby="alerts")[0].all("li")
@@ -108,7 +127,7 @@ def test_alerts_changes_and_runs_are_there(installation: Installation, visitors:
 
 
 def test_what_the_lines_of_the_charts_are_is_listed(installation: Installation, visitors: Visitors) -> None:
-    listed = page_of(installation, visitors, "drifting").one("details")
+    listed = page_of(installation, visitors, "drifting").one("details", id="lines")
     assert listed.one("summary").text == "4 lines in this time"
     lines = [re.sub(r" 20.*", "", one.text) for one in listed.all("li")]
     assert lines == ["A alert fired", "F fingerprint", "B baseline", "C config"]
