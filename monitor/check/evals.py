@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from monitor.check.conclude import rate_value
 from monitor.check.eval_suite import EvalPlan
 from monitor.check.ledger import Ledger
+from monitor.check.profiles import variant_of
 from monitor.drift.eval_assess import RATE, EvalAssessment, assess_evals
 from monitor.drift.findings import Finding
 from monitor.drift.paired_items import Marks
@@ -24,6 +25,7 @@ from probes.evals.item import EvalItem, GraderKind
 from probes.evals.judge import Judge
 from probes.evals.sandbox import run_isolated
 from probes.plan import Plan, ProbeKind, Sample
+from probes.profile.variants import SampleKey
 from reference_engine import EngineRequestError
 
 ACCURACY = "accuracy"
@@ -44,11 +46,14 @@ class Grading:
             run_isolated("")
         self._done: list[Graded] = list(plan.graded)
         self._new: list[Graded] = list(plan.graded)
+        self._variants: dict[SampleKey, str] = {}
         self._waiting: list[Sample] = []
 
     def take(self, sample: Sample) -> Sample:
         """What is still of use of the sample."""
         item = self._plan.items[sample.item.key]
+        if (variant := variant_of(sample)) is not None:
+            self._variants[item.sha256, sample.item.rep] = variant
         if item.grader.kind in _SLOW:
             self._waiting.append(sample)
         else:
@@ -80,6 +85,11 @@ class Grading:
     @property
     def items(self) -> Mapping[str, EvalItem]:
         return self._plan.items
+
+    @property
+    def variants(self) -> Mapping[SampleKey, str]:
+        """The serving stack that gave each answer, by item and repeat."""
+        return self._variants
 
     @property
     def needs_judge(self) -> bool:

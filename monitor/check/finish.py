@@ -163,7 +163,9 @@ class AskedCheck:
         return judged
 
     def _finish_tools(self, answers: ToolAnswers, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
+        from monitor.check.profiles import variants_of
         from monitor.check.tool_calls import accumulated, findings_of, rate_points, rate_values
+        from monitor.check.variants import tool_variants
         from monitor.drift.tool_assess import assess_tools
 
         past, accepted = self._ledger.past_scored()
@@ -178,7 +180,8 @@ class AskedCheck:
         tokens = Tokens.of(samples).total
         findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
-        said = Said(rates=rate_values(answers))
+        told = tool_variants(answers.now, answers.reference, variants_of(samples))
+        said = Said(rates=rate_values(answers), variants=told)
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(
@@ -225,6 +228,7 @@ class AskedCheck:
     def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.eval_suite import suite_name
         from monitor.check.evals import assess_answers, findings_of, mostly_new, rate_points, rate_values, with_items_of
+        from monitor.check.variants import eval_variants
 
         answers = self._judge.eval_answers(grading)
         past, runs = self._ledger.past_graded(suite_name(grading.plan))
@@ -232,7 +236,8 @@ class AskedCheck:
         found = assess_answers(answers, accepted, self._no_baseline_reason())
         tokens, findings = Tokens.of(samples).total, findings_of(found)
         # A category's name is the suite's own, and stays out of the store.
-        said = Said(rates=rate_values(answers, grading.items))
+        told = eval_variants(answers.now, answers.reference, grading.variants)
+        said = Said(rates=rate_values(answers, grading.items), variants=told)
         kept = said.model_copy(update={"rates": said.rates[:1]})
         graded = any(one.grade.right is not None for one in answers.now)
         room = new or len(accepted) < MOST_BASELINE_RUNS

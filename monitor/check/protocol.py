@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from monitor.check.profiles import clean
 from monitor.config import Prices
 from monitor.drift.feature_shift import variant_shares
 from monitor.drift.findings import Finding
@@ -16,7 +17,6 @@ from monitor.drift.interval import Interval
 from monitor.drift.protocol import EffectSeen, ProtocolAssessment, ProtocolFacts
 from monitor.drift.rule import Verdict
 from monitor.store import MetricPoint
-from monitor.store.text import foreign_id, foreign_text
 from monitor.usage import claimed_count
 from monitor.verdict import (
     BillValue,
@@ -38,9 +38,8 @@ from probes.parameters.trial import Fate
 from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from probes.profile import availability
 from probes.profile.availability import Availability
-from probes.profile.envelope_features import AS_ASKED
 from probes.profile.extract import profiles_of
-from probes.profile.features import Feature, Profile
+from probes.profile.features import Profile
 from probes.profile.stack import Hint, hints
 from probes.profile.variants import feature_counts, variant_counts
 from probes.token_counts import ladder
@@ -69,9 +68,6 @@ _CALLS, _CALL_TOKENS = 6, 128
 _ACCESS_ROUNDS = 3
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _LADDER, _REPLAY, _HABIT, _CALL = "accounting-", "replay/", "habit/", "habit-call/"
-_LONGEST_VALUE = 400
-# An endpoint may repeat there what it was asked.
-_NAMES = frozenset({Feature.ID, Feature.MODEL, Feature.SYSTEM_FINGERPRINT, Feature.FINISH})
 # Fewer answers with too many tokens may be the tokenizer's own doing.
 _LEAST_EXCESSES = 2
 
@@ -265,16 +261,11 @@ def _access(samples: Sequence[Sample]) -> Iterator[Judgement]:
 
 
 def _profiles(samples: Sequence[Sample]) -> Iterator[Profile]:
-    """Without what an endpoint may repeat of us. Refusals are told apart by what they refuse: each has a form."""
+    """Refusals are told apart by what they refuse: each has a form."""
     judged = [one for one in samples if one.outcome in (Outcome.OK, Outcome.REFUSED)]
     for sample, profile in profiles_of(judged):
         kind = f"{profile.kind}, {_part(sample.item.key)}" if sample.outcome is Outcome.REFUSED else profile.kind
-        yield replace(profile, kind=kind, features={name: _kept(name, text) for name, text in profile.features.items()})
-
-
-def _kept(feature: Feature, value: str) -> str:
-    clean = foreign_id if feature in _NAMES and value != AS_ASKED else foreign_text
-    return clean(value, _LONGEST_VALUE) or ""
+        yield replace(clean(profile), kind=kind)
 
 
 def _part(key: str) -> str:

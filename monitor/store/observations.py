@@ -40,7 +40,7 @@ def scored_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
 
     sides = (("", result.scored), (_REFERENCE, result.reference_scored))
     return [
-        ObservationRow(run_id=run_id, item_key=f"{mark}{_key(one)}", rep=one.rep, blob=encode_scored(one))
+        ObservationRow(run_id=run_id, item_key=f"{mark}{one.item_key}", rep=one.rep, blob=encode_scored(one))
         for mark, side in sides
         for one in side
     ]
@@ -60,7 +60,7 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
 
 def scored_by_item(session: Session, run_id: str) -> dict[tuple[str, int], Scored]:
     """The endpoint's scored answers of one run, by the item and repeat that they answer."""
-    return {(_key(one), one.rep): one for one in scored_of(session, [run_id])}
+    return {(one.item_key, one.rep): one for one in scored_of(session, [run_id])}
 
 
 def protocol_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
@@ -144,10 +144,6 @@ def graded_of(session: Session, run_ids: Sequence[str]) -> list[list[Graded]]:
         for run_id, blob in session.execute(rows.order_by(ObservationRow.id)):
             found[run_id].append(decode_grade(blob))
     return [found[run_id] for run_id in run_ids]
-
-
-def _key(answer: Scored) -> str:
-    return f"{answer.case_key}-{'stream' if answer.stream else 'plain'}"
 
 
 def observations_of(session: Session, run_ids: Sequence[str]) -> list[RunObservations]:

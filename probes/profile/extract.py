@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from probes.plan import Sample
 from probes.profile import answer_features as answer
 from probes.profile import envelope_features as envelope
-from probes.profile.features import Feature, Profile
+from probes.profile.features import COMMON, Feature, Profile
 from probes.profile.reply import Reply
 from probes.wire.json_value import as_object
 
@@ -50,6 +50,7 @@ _OF_ANSWERS: Mapping[Feature, Callable[[Reply], str | None]] = {
     Feature.KEEP_ALIVE: envelope.keep_alive,
     Feature.LOGPROB_SENTINEL: answer.logprob_sentinel,
 }
+_COMMON = {feature: read for feature, read in _OF_ANSWERS.items() if feature in COMMON}
 
 
 def profile_of(sample: Sample) -> Profile | None:
@@ -60,6 +61,14 @@ def profile_of(sample: Sample) -> Profile | None:
     if reply.status >= 400:
         return _profile(f"error {reply.status}", _OF_ERRORS, reply)
     return _profile(_kind(reply), _OF_ANSWERS, reply) if answer.finish(reply) is not None else None
+
+
+def common_of(sample: Sample) -> Profile | None:
+    """What of `profile_of` every good answer has, whatever its kind, at a part of the work; None where none came."""
+    reply = Reply.of(sample)
+    if reply is None or reply.status >= 400 or answer.finish(reply) is None:
+        return None
+    return _profile("", _COMMON, reply)
 
 
 def profiles_of(samples: Iterable[Sample]) -> Iterator[tuple[Sample, Profile]]:

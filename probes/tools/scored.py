@@ -122,3 +122,8 @@ class Scored:
     faults: frozenset[Fault] = frozenset()
     right: bool | None = None
     right_repaired: bool | None = None
+
+    @property
+    def item_key(self) -> str:
+        """Of the plan's item that it answers."""
+        return f"{self.case_key}-{'stream' if self.stream else 'plain'}"
