@@ -28,6 +28,7 @@ METRICS = {
     for metric in (
         Metric("fidelity", "Fidelity", "nat", "distance to the nearest allowed profile of the reference"),
         Metric("logprobs_shift", "Drift", "nat", "how far log-probabilities have moved since the baseline"),
+        Metric("protocol.stack_changes", "Serving stack", "changes", "habits of writing that differ from the baseline"),
         Metric("token_offset", "Token counts", "token", "prompt tokens reported beyond those of the reference"),
         Metric("ttft_p50", "First token", "s", "median time to the first token of streams that go one after another"),
         Metric("tpot_p50", "Further tokens", "s", "median time for each token after it"),

@@ -18,6 +18,8 @@ from dashboards.palette import PALETTES, Palette
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 _MOST_DOTS = 100
+# Units that come whole.
+_COUNTED = ("token", "changes")
 # Wide enough for its label.
 _NAMED_GAP = 0.09
 
@@ -89,7 +91,7 @@ def _ticks(chart: Chart, width: Width) -> int | dict[str, Any]:
 
 
 def _y(chart: Chart, plot: Plot) -> alt.Y:
-    formatted = "d" if chart.metric.unit == "token" else ".2f" if _top(chart) >= 0.1 else ".3f"
+    formatted = "d" if chart.metric.unit in _COUNTED else ".2f" if _top(chart) >= 0.1 else ".3f"
     scale = alt.Scale(domain=[_bottom(chart), _top(chart)], range=[plot.bottom, plot.top], nice=True, zero=True)
     axis = alt.Axis(format=formatted, tickCount=4, minExtent=38, tickMinStep=1 if formatted == "d" else alt.Undefined)
     return alt.Y("value:Q", scale=scale, axis=axis)
@@ -100,7 +102,7 @@ def _bottom(chart: Chart) -> float:
 
 
 def _top(chart: Chart) -> float:
-    least = 4.0 if chart.metric.unit == "token" else 2.0 * (chart.lawful or 0.01)
+    least = 4.0 if chart.metric.unit in _COUNTED else 2.0 * (chart.lawful or 0.01)
     return max(least, *(high for _, high in _extents(chart)))
 
 

@@ -33,9 +33,14 @@ LETTERS = {
     ChangeKind.PROVIDER_NOTICE: "N",
     ChangeKind.ENGINE: "E",
     ChangeKind.REFERENCE: "R",
+    ChangeKind.STACK: "S",
 }
 ALERT_LETTER = "A"
-NAMES = {ALERT_LETTER: "alert fired", **{letter: kind.value.replace("_", " ") for kind, letter in LETTERS.items()}}
+NAMES = {
+    ALERT_LETTER: "alert fired",
+    **{letter: kind.value.replace("_", " ") for kind, letter in LETTERS.items()},
+    LETTERS[ChangeKind.STACK]: "serving stack",
+}
 
 
 @dataclass(frozen=True)

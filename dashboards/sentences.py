@@ -30,6 +30,8 @@ _PLAIN = {
     states.SUSPECT: "More than chance would do, less than proof.",
     states.OK: "It is what it was: the last check found no drift.",
 }
+# How far something has to move, by its unit; what is counted may not move at all.
+_LEVELS = {"nat": f"beyond the lawful {number(LAWFUL_SHIFT, 'nat')} nat", "rate": "beyond its margin"}
 
 
 def headline(
@@ -117,7 +119,7 @@ def _of_drift(alert: AlertRecord, found: Finding) -> Iterator[str]:
         yield f"{len(found.checks) or 2} checks, each on prompts of its own, found that {alert.metric} has moved."
     if found.since is not None and found.until is not None:
         yield f"The change came between {minute(found.since)} and {minute(found.until)} UTC."
-    level = "at all" if found.unit == "token" else f"beyond the lawful {number(LAWFUL_SHIFT, 'nat')} nat"
+    level = _LEVELS.get(found.unit or "nat", "at all")
     yield (
         f"A check calls it drift when chance would do as much with p ≤ {DRIFT_P:g} (adjusted for all tests of the "
         f"check) and it moved {level}."

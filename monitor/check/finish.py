@@ -200,7 +200,13 @@ class AskedCheck:
         return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
     def _finish_protocol(self, answers: ProtocolAnswers, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
-        from monitor.check.protocol import findings_of, parameter_values, protocol_points, protocol_statement
+        from monitor.check.protocol import (
+            findings_of,
+            parameter_values,
+            protocol_points,
+            protocol_statement,
+            stack_changes,
+        )
         from monitor.drift.protocol import assess_protocol
 
         past, accepted = self._ledger.past_protocol()
@@ -215,8 +221,9 @@ class AskedCheck:
             replace(
                 self._result(samples),
                 protocol=answers.facts,
+                stack_changes=stack_changes(found),
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
-                metric_points=protocol_points(answers),
+                metric_points=protocol_points(answers, found),
                 baseline=_wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
                 if self._may_be_baseline
                 else None,

@@ -39,7 +39,7 @@ from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
 from probes.profile import availability
 from probes.profile.availability import Availability
 from probes.profile.extract import profiles_of
-from probes.profile.features import Profile
+from probes.profile.features import Feature, Profile
 from probes.profile.stack import Hint, hints
 from probes.profile.variants import feature_counts, variant_counts
 from probes.token_counts import ladder
@@ -161,7 +161,13 @@ def findings_of(answers: ProtocolAnswers, found: ProtocolAssessment) -> dict[str
     }
 
 
-def protocol_points(answers: ProtocolAnswers) -> list[MetricPoint]:
+def stack_changes(found: ProtocolAssessment) -> list[str]:
+    """In words; the fingerprint that a stack gives itself is told already, of whichever probe saw it."""
+    moves = (move for move in found.moves if move.feature is not Feature.SYSTEM_FINGERPRINT)
+    return [move.words for move in moves if move.is_event]
+
+
+def protocol_points(answers: ProtocolAnswers, found: ProtocolAssessment) -> list[MetricPoint]:
     effects = [seen.effect for seen in answers.facts.effects.values()]
     clear = [effect for effect in effects if effect is not Effect.UNCLEAR]
     counted = {
@@ -170,8 +176,12 @@ def protocol_points(answers: ProtocolAnswers) -> list[MetricPoint]:
         "variants": (len(answers.facts.variants), sum(answers.facts.variants.values())),
     }
     points = [MetricPoint(f"protocol.{name}", float(value), n) for name, (value, n) in counted.items() if n]
-    offset = answers.tokens.value
-    return points + ([] if offset is None else [MetricPoint("protocol.prompt_offset", offset, answers.tokens.n)])
+    measured = {"stack_changes": found.stack, "prompt_offset": answers.tokens}
+    return points + [
+        MetricPoint(f"protocol.{name}", finding.value, finding.n)
+        for name, finding in measured.items()
+        if finding.value is not None
+    ]
 
 
 def parameter_values(answers: ProtocolAnswers, before: Mapping[str, Effect]) -> tuple[ParameterValue, ...]:

@@ -56,12 +56,19 @@ class ProtocolFacts:
 
 @dataclass(frozen=True, slots=True)
 class FeatureMove:
-    """A feature that shows another value than before. adjusted_p: over all features and families of the run."""
+    """A feature that shows another value than before. adjusted_p: over all features and families of the run. unseen: a
+    value that a feature which had one value in hundreds of responses never showed."""
 
     feature: Feature
     before: str
     now: str
     adjusted_p: float
+    unseen: bool = False
+
+    @property
+    def is_event(self) -> bool:
+        """Whether the serving stack was changed, and not only seems to have been."""
+        return self.unseen or self.adjusted_p <= DRIFT_P
 
     @property
     def words(self) -> str:
@@ -159,7 +166,7 @@ def _stack(now: FeatureCounts, past: FeatureCounts) -> tuple[Finding, tuple[Feat
     adjusted = _adjusted(p_values)
     events = {feature for feature in p_values if any(stack_change(side) for side in strata[Feature(feature)])}
     moves = tuple(
-        FeatureMove(feature, *_ends(strata[feature]), adjusted[feature])
+        FeatureMove(feature, *_ends(strata[feature]), adjusted[feature], feature in events)
         for feature in strata
         if feature in adjusted and (adjusted[feature] <= SUSPECT_P or feature in events)
     )

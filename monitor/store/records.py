@@ -145,7 +145,8 @@ class RunResult:
     """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
     price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
     cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
-    `protocol` is what the protocol probe saw, `accumulated` what the runs of tool calls add up to."""
+    `protocol` is what the protocol probe saw, `accumulated` what the runs of tool calls add up to,
+    `stack_changes` what says that the serving stack was changed."""
 
     status: RunStatus
     error_code: str | None = None
@@ -158,6 +159,7 @@ class RunResult:
     reference_scored: Sequence[Scored] = ()
     protocol: ProtocolFacts | None = None
     accumulated: Accumulated | None = None
+    stack_changes: Sequence[str] = ()
     graded: Sequence[Graded] = ()
     reference_graded: Sequence[Graded] = ()
     evidence: Sequence[EvidenceRecord] = ()

@@ -95,7 +95,7 @@ class BaselineRole(StrEnum):
 
 class ChangeKind(StrEnum):
     """What changed: the served stack's own fingerprint, our configuration, a baseline, what the provider announced,
-    our engine, or the reference an endpoint is compared with."""
+    our engine, the reference an endpoint is compared with, or how its serving stack writes."""
 
     FINGERPRINT = "fingerprint"
     CONFIG = "config"
@@ -103,3 +103,4 @@ class ChangeKind(StrEnum):
     PROVIDER_NOTICE = "provider_notice"
     ENGINE = "engine"
     REFERENCE = "reference"
+    STACK = "stack"

@@ -24,7 +24,12 @@ from monitor.drift.rule import Verdict
 from monitor.redaction import KNOWN_SECRETS
 from monitor.store import Store, StoredSample
 from monitor.store.bodies import pack, unpack
+from monitor.store.browse import Browse
+from monitor.store.browse_records import ChangeFilter
+from monitor.store.keyset import Window
 from monitor.store.protocol_facts import decode_facts, encode_facts
+from monitor.store.series import Series, Span, Step
+from monitor.store.vocabulary import ChangeKind
 from monitor.verdict import VerdictDocument
 from probes.completion import Completion, Usage
 from probes.parameters.judgement import Effect
@@ -179,6 +184,27 @@ def test_each_change_turns_its_own_finding(name: str, enrolled: Watched) -> None
     check = next(check for check in document.checks if check.probe == turned)
     assert (check.verdict, document.verdict) == (verdict, verdict)
     assert words in check.reason
+
+
+def test_each_change_of_the_stack_is_an_event_once_and_counted_in_every_run(enrolled: Watched) -> None:
+    other_call_ids(enrolled.spoken)
+    first = enrolled.check()
+    other_ids(enrolled.spoken)
+    other_fingerprint(enrolled.spoken)
+    enrolled.check()
+
+    with Store.open(enrolled.data.database, at=clock.now()) as store:
+        events = Browse(store.sessions).changes(ChangeFilter(), Window(9)).items
+        endpoint_id = store.run(first.run_ids[0]).endpoint_id
+        span = Span(first.started_at, clock.now())
+        points = Series(store.sessions).series(endpoint_id, "protocol.stack_changes", span, Step.RAW).points
+    told = [(one.kind, one.text) for one in events if one.kind is not ChangeKind.BASELINE]
+    assert told == [
+        (ChangeKind.STACK, "serving stack: id chatcmpl-hex24 → cmpl_hex24"),
+        (ChangeKind.FINGERPRINT, "served fingerprint: fp_one before, fp_two now"),
+        (ChangeKind.STACK, "serving stack: call_id call_hex24 → chatcmpl-tool-hex24"),
+    ]
+    assert [point.value for point in points] == [1.0, 3.0]
 
 
 def counted(request: Mapping[str, Any]) -> int:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from monitor.errors import StorageError, UsageError
-from monitor.store import EndpointRecord, Enrol, RunRecord, RunResult, RunStatus, Store, Trigger
+from monitor.store import ChangeKind, EndpointRecord, Enrol, RunRecord, RunResult, RunStatus, Store, Trigger
+from monitor.store.browse import Browse
+from monitor.store.browse_records import ChangeFilter
+from monitor.store.keyset import Window
 from probes.plan import Outcome, ProbeKind
 from tests.monitor.store.material import (
     AT,
@@ -172,3 +175,18 @@ def test_a_run_older_than_the_limit_is_given_up_and_its_end_refused(
     assert store.run(young).status is RunStatus.RUNNING
     with pytest.raises(StorageError, match=f"Run {old} is not running but failed: abandoned"):
         store.finish_run(old, result(), at=later(31))
+
+
+def test_a_change_of_the_stack_is_told_once_for_each_baseline(store: Store, endpoint: EndpointRecord) -> None:
+    def run(minutes: float, *changes: str, baseline: Enrol | None = None) -> str:
+        outcome = replace(result(baseline=baseline), stack_changes=changes)
+        return finished_run(store, endpoint.id, later(minutes), probe=ProbeKind.PROTOCOL, outcome=outcome)
+
+    run(0, baseline=Enrol())
+    for minutes, changes in enumerate([["a · b"], ["a · b"], ["c", "a · b", "d"], ["d"], []], start=1):
+        last = run(minutes, *changes)
+    store.accept_baseline(endpoint.id, note="theirs", at=later(10), run_id=last)
+    run(11, "d")
+
+    changes = Browse(store.sessions).changes(ChangeFilter(kind=ChangeKind.STACK), Window(9)).items
+    assert [one.text.removeprefix("serving stack: ") for one in changes] == ["d", "c · d", "a · b"]
