@@ -2,7 +2,7 @@
 
 One that has the runs of several suites is now the baseline of the suite whose run opened it; the others enrol anew.
 
-Revision ID: 0005_suite_baselines
+Revision ID: 0005
 Revises: 0004
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005_suite_baselines"
+revision = "0005"
 down_revision = "0004"
 branch_labels = None
 depends_on = None
