@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from probes.completion import Completion, Endpoint
+from probes.conversation import Conversation
 
 
 class ProbeKind(StrEnum):
@@ -20,6 +21,7 @@ class ProbeKind(StrEnum):
     EVALS = "evals"
     LATENCY = "latency"
     PROTOCOL = "protocol"
+    AGENT_LOOPS = "agent_loops"
 
 
 class Outcome(StrEnum):
@@ -58,12 +60,19 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one probe sends: its items in sending order, and the content hash of the suite they come from."""
+    """What one probe sends: its items in sending order, then its conversations, and the content hash of the suite they
+    come from."""
 
     probe: ProbeKind
     items: tuple[Item, ...]
     suite_sha256: str
     suite_version: str
+    conversations: tuple[Conversation, ...] = ()
+
+    @property
+    def foreseen(self) -> tuple[Item, ...]:
+        """Its items, and the requests of its conversations if each goes the shortest way."""
+        return (*self.items, *(item for one in self.conversations for item in one.foreseen))
 
 
 @dataclass(frozen=True, slots=True)

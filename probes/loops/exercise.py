@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from probes.loops.fault import Fault, FaultKind
@@ -16,14 +16,16 @@ _UNAVAILABLE = Refusal(ErrorCode.UNAVAILABLE, "The service is busy for a moment 
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
+    """`key` is the content hash of the task and its fault."""
+
     task: Task
     fault: Fault | None = None
+    key: str = field(init=False)
 
-    @property
-    def key(self) -> str:
-        """Content hash of the task and its fault."""
+    def __post_init__(self) -> None:
         fault = self.fault
-        return sha256_of([self.task.key, None if fault is None else [fault.kind, fault.at, fault.text]])
+        key = sha256_of([self.task.key, None if fault is None else [fault.kind, fault.at, fault.text]])
+        object.__setattr__(self, "key", key)
 
     @property
     def oracle_steps(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from probes.loops.exercise import Exercise
 from probes.loops.history import Message, Reasoning
+from probes.plan import Item
 
 
 class Arm(StrEnum):
@@ -42,6 +43,11 @@ class Loop:
         """Stable for an exercise asked in this way; the repeats share it."""
         mode = "stream" if self.stream else "plain"
         return f"loop-{self.exercise.key[:16]}-{self.arm.value}-{mode}"
+
+    def turn(self, number: int, request: Mapping[str, Any]) -> Item:
+        """A request of the loop. From the second on it has the form in which the first was accepted, and where the
+        endpoint turns down what it said itself, that is an answer."""
+        return Item(f"{self.key}-turn-{number}", self.rep, request, verbatim=number > 0)
 
     def first_request(self, settings: Settings) -> dict[str, Any]:
         task = self.exercise.task

@@ -1,9 +1,9 @@
-"""What one loop comes to, and the figures over many: pass, pass^k, pass@k, steps."""
+"""What one loop comes to, and the figures over many: pass, pass^k, steps."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import comb
@@ -69,51 +69,16 @@ class Tally:
     excluded: Mapping[Exclusion, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOverExercises:
-    """`value` is None where no exercise counts; `excluded` had too few trials."""
-
-    value: float | None
-    counted: int
-    excluded: int
-
-
 def tally(results: Iterable[LoopResult]) -> Tally:
-    """`loop_pass` of these loops; for pass^k and pass@k, those of one exercise."""
+    """`loop_pass` of these loops; for pass^k, those of one exercise."""
     told = list(results)
     counted = [result.passed for result in told if result.passed is not None]
     return Tally(sum(counted), len(counted), Counter(result.excluded for result in told if result.excluded))
 
 
-def all_passed(tally: Tally) -> float | None:
-    """1 where every trial passed, else 0; None without a trial."""
-    return float(tally.passes == tally.trials) if tally.trials else None
-
-
 def pass_hat_k(tally: Tally, k: int) -> float | None:
     """Unbiased estimate of the chance that k trials all pass: the share of the k-subsets of the trials that did.
 
-    None where there are fewer than k trials. Source: tau-bench (Yao et al. 2024), pass^k.
+    None where there are fewer than k trials, k at least 1. Source: tau-bench (Yao et al. 2024), pass^k.
     """
-    return comb(tally.passes, k) / comb(tally.trials, k) if _enough(tally, k) else None
-
-
-def pass_at_k(tally: Tally, k: int) -> float | None:
-    """Unbiased estimate of the chance that of k trials one passes. None where there are fewer than k trials.
-
-    Source: Chen et al. 2021, pass@k.
-    """
-    return 1.0 - comb(tally.trials - tally.passes, k) / comb(tally.trials, k) if _enough(tally, k) else None
-
-
-def mean_over_exercises(values: Sequence[float | None]) -> MeanOverExercises:
-    """The mean of what one of the functions above gave for each exercise, each exercise weighing the same."""
-    known = [value for value in values if value is not None]
-    mean = sum(known) / len(known) if known else None
-    return MeanOverExercises(mean, len(known), len(values) - len(known))
-
-
-def _enough(tally: Tally, k: int) -> bool:
-    if k < 1:
-        raise ValueError(f"k is at least 1, not {k}")
-    return tally.trials >= k
+    return comb(tally.passes, k) / comb(tally.trials, k) if tally.trials >= k else None

@@ -52,10 +52,8 @@ class RunningLoop:
 
     @property
     def item(self) -> Item:
-        """The next request. From the second on it has the form in which the first was accepted, and where the endpoint
-        turns down what it said itself, that is an answer."""
-        key = f"{self._loop.key}-turn-{self._turn}"
-        return Item(key, self._loop.rep, self._request, verbatim=self._turn > 0)
+        """The next request."""
+        return self._loop.turn(self._turn, self._request)
 
     def take(self, sample: Sample) -> None:
         answer = whole_answer(sample)

@@ -16,8 +16,9 @@ from probes.loops.exercise import Exercise
 from probes.loops.fault import Fault, FaultKind, fault_for
 from probes.loops.history import Reasoning
 from probes.loops.loop import Arm, Loop, Settings
+from probes.loops.plan import PlannedLoop
 from probes.loops.result import LoopResult, Stop
-from probes.loops.runner import LoopRun, run_loops
+from probes.loops.runs import LoopRun, runs_of
 from probes.loops.scenarios import SCENARIOS, task
 from probes.loops.selection import exercises, loops
 from probes.plan import Sample
@@ -28,6 +29,7 @@ from tests.endpoints.clock import PatientClock
 from tests.endpoints.server import Handler, ScriptedServer
 from tests.endpoints.tool_caller import Model, Request, Said, ToolCaller, call, plain_ids
 from tests.probes.loops.agents import clumsy, diligent, obedient, stuck, wandering
+from tests.probes.loops.holding import run_loops
 from tests.probes.sending import target
 
 SEED = b"an installation"
@@ -317,7 +319,7 @@ def test_calls_without_an_id_get_one_of_ours() -> None:
 def test_a_first_request_that_is_turned_down_says_nothing_of_the_loop() -> None:
     endpoint = ToolCaller(diligent, refuses=lambda messages: "No." if "Session 2" in messages[0]["content"] else None)
 
-    runs, _ = run(endpoint, *(Loop(exercise(), nonce=str(n)) for n in (1, 2)), max_concurrency=1)
+    runs, _ = run(endpoint, *(Loop(exercise(), rep=n, nonce=str(n)) for n in (1, 2)), max_concurrency=1)
 
     assert [(done.result.passed, done.result.excluded) for done in runs] == [(True, None), (None, Exclusion.REFUSED)]
 
@@ -385,7 +387,7 @@ def test_an_endpoint_that_fails_excludes_the_loop(fails: Handler, why: Exclusion
         )
         await (fails if second_turn_of_the_second else endpoint)(received, connection)
 
-    runs, _ = run(handler, *(Loop(exercise(), nonce=str(n)) for n in (1, 2, 3)), max_concurrency=1)
+    runs, _ = run(handler, *(Loop(exercise(), rep=n, nonce=str(n)) for n in (1, 2, 3)), max_concurrency=1)
 
     assert [done.result.passed for done in runs] == [True, None, True]
     assert runs[1].result.excluded is why
@@ -411,7 +413,7 @@ def test_what_a_budget_ends_leaves_the_loops_that_were_done() -> None:
     class SpentError(Exception):
         pass
 
-    done: list[LoopRun] = []
+    asked = [Loop(exercise(rounds=2), rep=rep) for rep in range(9)]
     samples: list[Sample] = []
 
     async def session(base_url: str) -> None:
@@ -421,11 +423,12 @@ def test_what_a_budget_ends_leaves_the_loops_that_were_done() -> None:
                 raise SpentError
 
         async with Client(target(base_url, max_concurrency=2), clock=PatientClock()) as client:
-            await run_loops(client, [Loop(exercise(rounds=2))] * 9, Settings(), on_sample=spend, on_run=done.append)
+            await run_loops(client, asked, Settings(), on_sample=spend)
 
     with ScriptedServer(ToolCaller(diligent)) as server, pytest.raises(SpentError):
         asyncio.run(session(server.base_url))
 
+    done = runs_of([PlannedLoop(one, Settings(), ()) for one in asked], samples)
     assert 2 <= len(done) <= 3
     assert all(one.result.passed for one in done)
 
@@ -443,7 +446,7 @@ def test_loops_run_side_by_side_up_to_the_targets_concurrency() -> None:
             await together.wait()
         await endpoint(received, connection)
 
-    _, server = run(waits_for_three, *[Loop(exercise(rounds=2))] * 5, max_concurrency=3)
+    _, server = run(waits_for_three, *(Loop(exercise(rounds=2), rep=rep) for rep in range(5)), max_concurrency=3)
 
     assert server.most_in_flight == 3
 

@@ -10,17 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.loops.result import (
-    LoopResult,
-    MeanOverExercises,
-    Stop,
-    Tally,
-    all_passed,
-    mean_over_exercises,
-    pass_at_k,
-    pass_hat_k,
-    tally,
-)
+from probes.loops.result import LoopResult, Stop, Tally, pass_hat_k, tally
 from probes.tools.scored import Exclusion
 
 PASSED = LoopResult(
@@ -64,36 +54,9 @@ def test_steps_are_measured_by_those_that_were_needed() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=9), st.integers(1, 9))
-def test_the_estimates_are_the_shares_of_the_subsets(trials: list[bool], k: int) -> None:
+def test_pass_hat_k_is_the_share_of_the_subsets_that_passed(trials: list[bool], k: int) -> None:
     found = tally(PASSED if passed else FAILED for passed in trials)
 
     subsets = list(combinations(trials, k))
 
-    if not subsets:
-        assert pass_hat_k(found, k) is pass_at_k(found, k) is None
-    else:
-        assert pass_hat_k(found, k) == pytest.approx(mean(all(subset) for subset in subsets))
-        assert pass_at_k(found, k) == pytest.approx(mean(any(subset) for subset in subsets))
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=9))
-def test_all_k_is_pass_hat_k_of_all_trials(trials: list[bool]) -> None:
-    found = tally(PASSED if passed else FAILED for passed in trials)
-
-    assert all_passed(found) == pass_hat_k(found, len(trials)) == float(all(trials))
-
-
-def test_without_trials_nothing_is_known() -> None:
-    assert all_passed(tally([EXCLUDED])) is None
-    assert mean_over_exercises([]) == MeanOverExercises(None, 0, 0)
-    with pytest.raises(ValueError, match="at least 1"):
-        pass_hat_k(Tally(1, 1), 0)
-
-
-def test_each_exercise_counts_as_one_and_those_with_too_few_trials_are_told() -> None:
-    tallies = [Tally(4, 4), Tally(2, 4), Tally(1, 1)]
-
-    mean_of_two = mean_over_exercises([pass_hat_k(one, 2) for one in tallies])
-
-    assert mean_of_two.value == pytest.approx((1 + 1 / 6) / 2)
-    assert (mean_of_two.counted, mean_of_two.excluded) == (2, 1)
+    assert pass_hat_k(found, k) == (pytest.approx(mean(all(subset) for subset in subsets)) if subsets else None)

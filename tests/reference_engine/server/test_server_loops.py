@@ -13,13 +13,14 @@ from probes.client import Client
 from probes.loops.exercise import Exercise
 from probes.loops.fault import FaultKind, fault_for
 from probes.loops.loop import Arm, Loop, Settings
-from probes.loops.runner import LoopRun, run_loops
+from probes.loops.runs import LoopRun
 from probes.loops.scenarios import task
 from probes.quirks import Disposition
 from probes.target import Target
 from reference_engine.interface import Message, Rendered, Tool
 from tests.endpoints.tool_caller import Said
 from tests.probes.loops.agents import diligent
+from tests.probes.loops.holding import run_loops
 from tests.reference_engine.server.conftest import StartServer
 from tests.reference_engine.server.tiny_backend import TinyBackend
 
