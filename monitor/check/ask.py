@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 from monitor.check.brake import Brake
 from monitor.check.budget import Budget
-from monitor.check.charge import Sizes, charge_of, charge_of_unanswered
+from monitor.check.charge import charge_of, charge_of_unanswered
 from monitor.check.options import Progress
+from monitor.check.sizes import Sizes
 from monitor.check.storing import Storing
 from monitor.config import Prices
 from monitor.usage import Tokens
 from probes.capabilities import Capabilities
-from probes.client import Client
+from probes.client import Ask, Client
 from probes.clock import SystemClock
+from probes.conversation import hold, replay
 from probes.errors import ProbeError
 from probes.pace import Pace, Turns
 from probes.plan import Plan, ProbeKind, Sample
@@ -166,5 +169,16 @@ async def _ask(
 
                     if plan.items:
                         await client.pass_on(plan, on_sample)
+                    if plan.conversations:
+                        await client.converse(_gone_on_with(plan, done), on_sample=on_sample)
             finally:
                 asked.charge += charge_of_unanswered(client.cancelled, limits.sizes)
+
+
+def _gone_on_with(plan: Plan, done: Sequence[Sample]) -> list[Callable[[Ask], Awaitable[None]]]:
+    """The plan's conversations, each from where the samples that are there have brought it."""
+    there = {(sample.item.key, sample.item.rep): sample for sample in done}
+    talks = [conversation.begin() for conversation in plan.conversations]
+    for talk in talks:
+        replay(talk, there)
+    return [partial(hold, talk=talk) for talk in talks if talk.stop is None]

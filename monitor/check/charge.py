@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from monitor.check.sizes import Sizes, planned_size
 from monitor.usage import Tokens, claimed_count
 from probes.capabilities import TOKEN_LIMITS
 from probes.completion import Completion
 from probes.plan import Attempt, Item, Outcome, Sample
 
-# What each request of a check is expected to use, by its item's key and repeat.
-Sizes = Mapping[tuple[str, int], Tokens]
-
 
 def charge_of(samples: Iterable[Sample], sizes: Sizes) -> Tokens:
     """By the endpoint's usage; what it did not refuse and named no usage of that can be meant, by its size."""
-    return sum((_charge(sample, sizes[sample.item.key, sample.item.rep]) for sample in samples), Tokens())
+    return sum((_charge(sample, planned_size(sample.item, sizes)) for sample in samples), Tokens())
 
 
 def charge_of_unanswered(items: Iterable[Item], sizes: Sizes) -> Tokens:
     """Of requests that were on their way when the asking ended."""
-    return sum((sizes[item.key, item.rep] for item in items), Tokens())
+    return sum((planned_size(item, sizes) for item in items), Tokens())
 
 
 def _charge(sample: Sample, size: Tokens) -> Tokens:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
+    from probes.loops.graded import GradedLoop
     from probes.tools.scored import Scored
 
 # Enrolment and the first runs found unchanged; later ones do not join, so that a slow ramp cannot move the baseline.
@@ -209,6 +210,15 @@ class Ledger:
             return None
         return self._store.last_accumulated(self._record.id)
 
+    def past_loops(self) -> tuple[Past, Sequence[Scored], Sequence[GradedLoop]]:
+        """The agent loops' baseline, and of its runs the scored turns and what the free loops came to."""
+        if self._store is None or self._record is None:
+            return Past(), (), ()
+        baseline = self._store.active_baseline(self._record.id, ProbeKind.AGENT_LOOPS)
+        if baseline is None:
+            return Past(), (), ()
+        return Past(baseline), self._store.baseline_scored(baseline.id), self._store.baseline_loops(baseline.id)
+
     def past_protocol(self) -> tuple[Past, Sequence[ProtocolFacts]]:
         """The protocol probe's baseline, and what was seen in its runs."""
         if self._store is None or self._record is None:
@@ -252,7 +262,7 @@ class Ledger:
             trigger=entry.trigger,
             config_digest=endpoint.digest,
             code_version=code_version,
-            planned=len(plan.items),
+            planned=len(plan.foreseen),
             reference=reference,
         )
         if self._claimed.begun:
@@ -260,7 +270,7 @@ class Ledger:
             if earlier is not None:
                 return self._go_on(plan, earlier, endpoint.prices)
         run_id = self._store.begin_run(start, at=clock.now(), lease=lease)
-        self._runs[plan.probe] = _OpenRun(run_id, endpoint.prices, len(plan.items))
+        self._runs[plan.probe] = _OpenRun(run_id, endpoint.prices, len(plan.foreseen))
         fault_point(FaultPoint.AFTER_BEGIN_RUN)
         return Begun(plan)
 
@@ -270,12 +280,13 @@ class Ledger:
         self._runs[plan.probe] = _OpenRun(
             earlier.run.id,
             prices,
-            len(plan.items),
+            len(plan.foreseen),
             stored=len(earlier.samples),
             tokens=Tokens.of(samples),
             finished=finished,
         )
-        return Begun(replace(plan, items=()) if finished else remaining(plan, earlier.samples), samples)
+        to_ask = replace(plan, items=(), conversations=()) if finished else remaining(plan, earlier.samples)
+        return Begun(to_ask, samples)
 
     def keep(self, probe: ProbeKind, sample: Sample) -> Sample:
         run = self._runs.get(probe)

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from monitor.check.charge import Sizes
 from monitor.check.options import LEAST_N, CheckOptions
+from monitor.check.sizes import Sizes, size_of
 from monitor.config import Prices
 from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
-from probes.capabilities import TOKEN_LIMITS, Capabilities
-from probes.plan import Item, Plan, ProbeKind
-from reference_engine import EngineRequestError, TokenizerBackend
+from probes.capabilities import Capabilities
+from probes.plan import Plan, ProbeKind
+from reference_engine import TokenizerBackend
 
 if TYPE_CHECKING:
     from monitor.check.eval_suite import EvalPlan
     from probes.load.probe import Load
+    from probes.loops.plan import LoopPlan
     from probes.tools.families.suite import Instance
     from probes.tools.plan import ToolPlan
 
 _STREAM_TOKENS = 16
-# A token of English text is about four characters; a template adds about this many tokens.
-_CHARACTERS_PER_TOKEN = 4
-_TEMPLATE_TOKENS = 30
-
-
-_LONG_ANSWER = 256
 # Of fewer tool-call requests some cases would be asked not even once.
 _LEAST_PART = 0.2
 # Of fewer eval items nothing is concluded.
@@ -70,19 +63,21 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plans in sending order; `tools` has the cases of the tool-call plan among them, `evals` the items of the
-    private suite's; `load` is under which the streams go, None where they go one after another."""
+    """The plans in sending order; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
+    agent loops', `evals` the items of the private suite's; `load` is under which the streams go, None where they go
+    one after another."""
 
     plans: tuple[Plan, ...]
     tools: ToolPlan | None = None
     evals: EvalPlan | None = None
     load: Load | None = None
+    loops: LoopPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of what was asked for is planned: single-token requests, and the part of the tool-call requests, which
-    is not to be below `least`, or of a private suite's."""
+    """How much of what was asked for is planned: single-token requests, and the part of the tool-call requests, of
+    the loops or of a private suite, which is not to be below `least`."""
 
     n: int
     part: float = 1.0
@@ -133,7 +128,10 @@ def make_plans(
         plans.append(tools.plan)
     if ProbeKind.PROTOCOL in options.probes:
         plans.append(_protocol(options, drawn, extent, tokenizer))
-    return Planned(tuple(plans), tools, load=load)
+    loops = _loops(options, drawn, extent) if ProbeKind.AGENT_LOOPS in options.probes else None
+    if loops is not None:
+        plans.append(loops.plan)
+    return Planned(tuple(plans), tools, load=load, loops=loops)
 
 
 def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:
@@ -180,6 +178,12 @@ def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: To
     )
 
 
+def _loops(options: CheckOptions, drawn: Drawn, extent: Extent) -> LoopPlan:
+    from monitor.check.loops import loop_plan
+
+    return loop_plan(drawn.seed, drawn.nonce, whole=options.whole_suite, part=extent.part)
+
+
 def affordable_plans(
     options: CheckOptions,
     drawn: Drawn,
@@ -218,30 +222,6 @@ def _whole(options: CheckOptions) -> Extent:
 
 
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
-    sizes = {
-        (item.key, item.rep): Tokens(prompt_size(item, tokenizer), _answer_size(item))
-        for plan in plans
-        for item in plan.items
-    }
+    sizes = {(item.key, item.rep): size_of(item, tokenizer) for plan in plans for item in plan.foreseen}
     tokens = sum(sizes.values(), Tokens())
     return Estimate(sizes, tokens, tokens.usd(prices))
-
-
-def prompt_size(item: Item, tokenizer: TokenizerBackend | None) -> int:
-    """Prompt tokens: exact with a tokenizer, otherwise, and of eval items, which may be thousands of any form, guessed
-    from the characters."""
-    if tokenizer is not None and not item.private and "messages" in item.request:
-        with contextlib.suppress(EngineRequestError):  # a template need not know every form of history
-            return accounting.expected_prompt_tokens(tokenizer, item.request)
-    said = json.dumps([item.request.get(part, []) for part in ("messages", "prompt", "tools")])
-    return len(said) // _CHARACTERS_PER_TOKEN + _TEMPLATE_TOKENS
-
-
-def _answer_size(item: Item) -> int:
-    """What it may have, but of a long limit what answers of that kind take: a limit is there for answers that run away,
-    and is no budget."""
-    limits = [item.request[name] for name in TOKEN_LIMITS if name in item.request]
-    # An experiment may ask for a limit that means nothing, or for several answers.
-    most = [limit if isinstance(limit, int) and limit > 0 else _LONG_ANSWER for limit in limits]
-    n = item.request.get("n")
-    return min([_LONG_ANSWER, *most]) * (n if isinstance(n, int) and n > 0 else 1)

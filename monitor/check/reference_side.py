@@ -8,10 +8,12 @@ import hashlib
 import ssl
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeGuard
 
-from probes.client import Client, OnSample
+from probes.client import Ask, Client, OnSample
 from probes.clock import SystemClock
+from probes.conversation import Talk, hold
 from probes.errors import ProbeError
 from probes.plan import Item, Plan, Sample
 from probes.socket_network import SocketNetwork
@@ -34,8 +36,8 @@ def converses(engine: ReferenceBackend | None) -> TypeGuard[Conversing]:
 def ask_reference(
     engine: Conversing, profile: str, plan: Plan, told: Callable[[], None], *, within_s: float | None = None
 ) -> list[Sample]:
-    """The reference's answers to the plan's items under `profile`, as many as come within the time; `told` is called
-    with each.
+    """The reference's answers to the plan's items and in its conversations under `profile`, as many as come within the
+    time; `told` is called with each.
 
     Its randomness is the item's own, so that it answers the same item alike each time. Raises EngineError.
     """
@@ -90,8 +92,14 @@ async def _ask(address: Address, plan: Plan, on_sample: OnSample, sends_for_s: f
     try:
         async with client_of(address) as client:
             await client.pass_on(seeded, on_sample, sends_for_s=sends_for_s)
+            talks = [conversation.begin() for conversation in plan.conversations]
+            await client.converse([partial(_hold, talk=talk) for talk in talks], on_sample=on_sample)
     except ProbeError as error:
         raise EngineError(f"The reference could not be asked: {error.message}", remedy=error.remedy) from error
+
+
+async def _hold(ask: Ask, talk: Talk) -> None:
+    await hold(lambda item: ask(_seeded(item)), talk)
 
 
 def _seeded(item: Item) -> Item:

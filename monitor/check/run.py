@@ -198,4 +198,4 @@ def _abandon(ledger: Ledger, status: RunStatus, error_code: str) -> None:
 
 def _steps(plans: Sequence[Plan], reference: OpenReference) -> int:
     candidates = 0 if reference.engine is None else len(measured_candidates(reference.allowed))
-    return sum(len(plan.items) for plan in plans) + candidates
+    return sum(len(plan.foreseen) for plan in plans) + candidates
