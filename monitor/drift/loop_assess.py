@@ -1,0 +1,128 @@
+"""What a run of agent loops says of an endpoint: has it changed, and how far is it from its reference?
+
+The scripted arm compares turn by turn, as each is asked with the same history on both sides; the free arm compares what
+whole loops come to, where a turn may go astray because of the one before. Three families of questions, none of which
+counts another's failures: whether answers come, whether the serving stack keeps to the protocol, and whether the work
+gets done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from monitor.drift.findings import Finding
+from monitor.drift.multiplicity import Family
+from monitor.drift.questions import (
+    RATE,
+    Question,
+    findings,
+    more_fail,
+    more_tries_fail,
+    paired,
+    standing,
+)
+from monitor.drift.rule import Verdict
+from monitor.drift.ternary import DEFAULT_MARGINS, Margin
+from monitor.drift.trigger import Paired
+from probes.loops.graded import GradedLoop
+from probes.quirks import Quirk
+from probes.tools.attribution import Layer, layer_of
+from probes.tools.scored import Scored
+
+FAMILIES = (Family.AVAILABILITY, Family.CONFORMANCE, Family.LOOP)
+
+# Availability has no margin in PROBES.md: what a team would call an outage.
+_AVAILABLE = Margin(0.02)
+_STACKS = frozenset(quirk for quirk in Quirk if layer_of(quirk) is Layer.STACK)
+_STACK_NAMES = frozenset(quirk.value for quirk in _STACKS)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSide:
+    """Answers of one side: those to the turns of the scripted arm, and what the free loops came to."""
+
+    turns: Sequence[Scored] = ()
+    loops: Sequence[GradedLoop] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.turns or self.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopAssessment:
+    """`drift` has a finding a family, against the endpoint's accepted runs; `fidelity` is of the work alone, against
+    its reference: a standing finding, and never `drift`."""
+
+    drift: Mapping[Family, Finding]
+    fidelity: Finding
+
+
+def assess_loops(
+    now: LoopSide, *, past: LoopSide, reference: LoopSide, no_past: str, no_reference: str
+) -> LoopAssessment:
+    """`no_past` and `no_reference` say why there are none of them to compare with."""
+    if past:
+        drift = findings({family: _QUESTIONS[family](now, past) for family in FAMILIES})
+    else:
+        nothing = Finding(Verdict.INCONCLUSIVE, no_past, unit=RATE, n=len(now.turns))
+        drift = dict.fromkeys(FAMILIES, nothing)
+    if reference:
+        fidelity = standing(findings({Family.LOOP: _work(now, reference)})[Family.LOOP])
+    else:
+        fidelity = Finding(Verdict.INAPPLICABLE, no_reference, unit=RATE)
+    return LoopAssessment(drift, fidelity)
+
+
+def _availability(now: LoopSide, other: LoopSide) -> Sequence[Question]:
+    return (Question(_turns(now, other, _available), _AVAILABLE, more_tries_fail),)
+
+
+def _conformance(now: LoopSide, other: LoopSide) -> Sequence[Question]:
+    """Of the free arm too: its histories hold the endpoint's own ids, which the scripted one's do not."""
+    return (
+        Question(_turns(now, other, _conforms), DEFAULT_MARGINS["conformance_ok"], more_fail),
+        Question(_loops(now, other, _loop_conforms), DEFAULT_MARGINS["loop_pass"], more_fail),
+    )
+
+
+def _work(now: LoopSide, other: LoopSide) -> Sequence[Question]:
+    return (
+        Question(_turns(now, other, _right), DEFAULT_MARGINS["value_ok"], more_fail),
+        Question(_loops(now, other, _passes), DEFAULT_MARGINS["loop_pass"], more_fail),
+    )
+
+
+_QUESTIONS = {Family.AVAILABILITY: _availability, Family.CONFORMANCE: _conformance, Family.LOOP: _work}
+
+
+def _turns(now: LoopSide, other: LoopSide, success: Callable[[Scored], bool | None]) -> Paired:
+    return paired(now.turns, other.turns, lambda answer: answer.case_key, success)
+
+
+def _loops(now: LoopSide, other: LoopSide, success: Callable[[GradedLoop], bool | None]) -> Paired:
+    """By exercise, of the arms that both sides went through: in another one the same exercise is another question."""
+    arms = {loop.arm for loop in now.loops} & {loop.arm for loop in other.loops}
+    ours, theirs = ([loop for loop in side.loops if loop.arm in arms] for side in (now, other))
+    return paired(ours, theirs, lambda loop: loop.exercise, success)
+
+
+def _available(answer: Scored) -> bool | None:
+    return answer.availability.first_ok
+
+
+def _conforms(answer: Scored) -> bool | None:
+    return not answer.defects & _STACKS if answer.completed else None
+
+
+def _right(answer: Scored) -> bool | None:
+    """Of an answer that the stack broke nobody knows what the model made of the turn."""
+    return answer.right if _conforms(answer) else None
+
+
+def _loop_conforms(loop: GradedLoop) -> bool | None:
+    return None if loop.result.excluded else _STACK_NAMES.isdisjoint(loop.result.defects)
+
+
+def _passes(loop: GradedLoop) -> bool | None:
+    return loop.result.passed if _loop_conforms(loop) else None

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from monitor.drift.loop_assess import LoopAssessment, LoopSide, assess_loops
+from monitor.drift.multiplicity import Family
+from monitor.drift.rule import Verdict
+from probes.loops.defects import LoopDefect
+from probes.loops.loop import Arm
+from probes.loops.result import Stop
+from probes.quirks import Quirk
+from probes.tools.scored import Exclusion
+from tests.monitor.drift.graded_loops import FAILED, loop, side
+from tests.monitor.drift.scored_answers import LOST
+
+QUIET = (Verdict.OK, Verdict.INCONCLUSIVE)
+
+
+def against(now: LoopSide, past: LoopSide) -> LoopAssessment:
+    return assess_loops(now, past=past, reference=past, no_past="none", no_reference="none")
+
+
+def loud(found: LoopAssessment) -> dict[Family, Verdict]:
+    return {family: finding.verdict for family, finding in found.drift.items() if finding.verdict not in QUIET}
+
+
+def test_what_did_not_change_is_not_said_to_have() -> None:
+    assert loud(against(side(), side())) == {}
+    assert loud(against(side(loops_fail=4, turns_fail=30), side(loops_fail=4, turns_fail=30))) == {}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        side(loops_fail=12, stop=Stop.LOOP_STUCK),
+        side(loops_fail=12, stop=Stop.DEFECT, defects=(LoopDefect.HISTORY_REFUSED.value,)),
+        side(turns_fail=60),
+    ],
+)
+def test_work_that_is_not_done_any_longer_is_drift_of_the_loops_alone(now: LoopSide) -> None:
+    found = against(now, side())
+
+    assert loud(found) == {Family.LOOP: Verdict.DRIFT}
+    assert found.fidelity.verdict is Verdict.SUSPECT
+
+
+def test_to_do_better_than_before_or_than_the_reference_is_no_fault() -> None:
+    found = against(side(), side(loops_fail=12, turns_fail=60))
+
+    assert loud(found) == {}
+    assert found.fidelity.verdict is Verdict.OK
+
+
+def test_what_the_stack_breaks_is_its_own_and_not_held_against_the_work() -> None:
+    broken = side(loops_fail=12, stop=Stop.DEFECT, defects=(Quirk.TC_AS_TEXT.value,))
+    now = replace(
+        broken, turns=[replace(one, defects=frozenset({Quirk.TC_AS_TEXT}), right=False) for one in broken.turns]
+    )
+
+    assert loud(against(now, side())) == {Family.CONFORMANCE: Verdict.DRIFT}
+
+
+def test_a_defect_of_the_free_histories_alone_is_one_of_the_stack() -> None:
+    now = side(loops_fail=12, defects=(Quirk.FINISH_STOP_WITH_TOOL_CALLS.value,), goal_state_ok=True)
+
+    assert loud(against(now, side())) == {Family.CONFORMANCE: Verdict.DRIFT}
+
+
+def test_tries_that_fail_are_counted_in_availability_alone() -> None:
+    lost = [
+        replace(one, availability=LOST, completed=False, right=None, excluded=Exclusion.TRANSPORT)
+        for one in side().turns
+    ]
+    loops = [replace(one, result=replace(FAILED, excluded=Exclusion.TRANSPORT)) for one in side().loops]
+
+    assert loud(against(LoopSide(lost[:50] + list(side().turns)[50:], loops), side())) == {
+        Family.AVAILABILITY: Verdict.DRIFT
+    }
+
+
+def test_loops_are_compared_with_those_of_the_same_arm() -> None:
+    canonical = [loop(f"e{number}", arm=Arm.CANONICAL_IDS, result=FAILED) for number in range(12)]
+    past = side()
+
+    found = against(LoopSide(past.turns, [*past.loops, *canonical]), past)
+
+    assert loud(found) == {}
+
+
+def test_without_a_past_or_a_reference_it_says_why() -> None:
+    found = assess_loops(side(), past=LoopSide(), reference=LoopSide(), no_past="first", no_reference="no reference")
+
+    assert {(finding.verdict, finding.reason) for finding in found.drift.values()} == {(Verdict.INCONCLUSIVE, "first")}
+    assert (found.fidelity.verdict, found.fidelity.reason) == (Verdict.INAPPLICABLE, "no reference")
+
+
+def test_too_few_exercises_in_common_decide_nothing_and_take_nothing_from_the_turns() -> None:
+    few = side()
+
+    found = against(LoopSide(side(turns_fail=60).turns, few.loops[:4]), few)
+
+    assert loud(found) == {Family.LOOP: Verdict.DRIFT}
+    nothing = against(LoopSide((), few.loops[:4]), few).drift[Family.LOOP]
+    assert (nothing.verdict, nothing.reason) == (Verdict.INCONCLUSIVE, "2 cases in common, and 8 are needed")
