@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
+    from probes.loops.graded import GradedLoop
     from probes.tools.scored import Scored
 
 _REFERENCE = "reference-"
 _PROTOCOL = "protocol"
 _ACCUMULATED = "accumulated"
+_LOOP = "loop-"
 
 
 def observation_rows(run_id: str, observations: Sequence[Observation]) -> list[ObservationRow]:
@@ -47,12 +49,13 @@ def scored_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
 
 
 def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
-    """The endpoint's scored answers of these runs."""
+    """The endpoint's scored answers of these runs, beside which those of agent loops have what these came to."""
     from monitor.store.scored import decode_scored
 
     found: list[Scored] = []
     for some in pages(run_ids):
-        own = and_(ObservationRow.item_key.not_like(f"{_REFERENCE}%"), ObservationRow.item_key != _ACCUMULATED)
+        marked = (ObservationRow.item_key.not_like(f"{mark}%") for mark in (_REFERENCE, _LOOP))
+        own = and_(*marked, ObservationRow.item_key != _ACCUMULATED)
         rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
         found += map(decode_scored, session.scalars(rows))
     return found
@@ -61,6 +64,31 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
 def scored_by_item(session: Session, run_id: str) -> dict[tuple[str, int], Scored]:
     """The endpoint's scored answers of one run, by the item and repeat that they answer."""
     return {(one.item_key, one.rep): one for one in scored_of(session, [run_id])}
+
+
+def loop_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
+    """Each loop once, by its key, which begins as no case's does, and its trial; the reference's have a mark of their
+    own."""
+    from monitor.store.loops import encode_loop
+
+    sides = (("", result.loops), (_REFERENCE, result.reference_loops))
+    return [
+        ObservationRow(run_id=run_id, item_key=f"{mark}{one.key}", rep=one.rep, blob=encode_loop(one))
+        for mark, side in sides
+        for one in side
+    ]
+
+
+def loops_of(session: Session, run_ids: Sequence[str]) -> list[GradedLoop]:
+    """What the endpoint's free loops of these runs came to."""
+    from monitor.store.loops import decode_loop
+
+    found: list[GradedLoop] = []
+    for some in pages(run_ids):
+        own = ObservationRow.item_key.like(f"{_LOOP}%")
+        rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
+        found += map(decode_loop, session.scalars(rows))
+    return found
 
 
 def protocol_rows(run_id: str, result: RunResult) -> list[ObservationRow]:

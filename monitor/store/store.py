@@ -25,6 +25,8 @@ from monitor.store.observations import (
     graded_of,
     graded_rows,
     last_accumulated,
+    loop_rows,
+    loops_of,
     observation_rows,
     observations_of,
     protocol_of,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
+    from probes.loops.graded import GradedLoop
     from probes.tools.scored import Scored
 
 # Longer than any run may take, so that only a run whose process cannot be asked (another host's) waits for it.
@@ -202,6 +205,7 @@ class Store:
         rows += protocol_rows(run_id, result)
         rows += graded_rows(run_id, result)
         rows += accumulated_rows(run_id, result)
+        rows += loop_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)
 
@@ -260,12 +264,12 @@ class Store:
             return observations_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def scored(self, run_id: str) -> dict[tuple[str, int], Scored]:
-        """The scored answers of a run of the tool-call probe, by item and repeat."""
+        """The scored answers of a run of tool calls or agent loops, by item and repeat."""
         with self._sessions.read() as session:
             return scored_by_item(session, run_id)
 
     def baseline_scored(self, baseline_id: str) -> list[Scored]:
-        """The scored tool-call answers of a baseline's runs."""
+        """The scored answers of a baseline's runs, of tool calls or agent loops."""
         with self._sessions.read() as session:
             return scored_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
@@ -278,6 +282,11 @@ class Store:
         """What the protocol probe saw in a baseline's runs."""
         with self._sessions.read() as session:
             return protocol_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def baseline_loops(self, baseline_id: str) -> list[GradedLoop]:
+        """What the free agent loops of a baseline's runs came to."""
+        with self._sessions.read() as session:
+            return loops_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
 
     def baseline_graded(self, baseline_id: str) -> list[list[Graded]]:
         """The grades of each of a baseline's runs, in the order in which the runs came in."""
