@@ -108,8 +108,8 @@ class LoadStatement(_Document):
 
 
 class RateValue(_Document):
-    """`numerator` of `denominator`, of answers to tool-call cases or eval items, or of streams; null without a
-    denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value over the same."""
+    """`numerator` of `denominator`, of answers to tool-call cases or eval items, of agent loops or of streams; null
+    without a denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value over the same."""
 
     name: str
     value: float | None
@@ -118,6 +118,22 @@ class RateValue(_Document):
     excluded: dict[str, int] = {}
     interval: tuple[float, float] | None = None
     method: str
+    reference: float | None = None
+
+
+class LoopValue(_Document):
+    """An exercise of the agent loops: `passed` of `trials` free loops; `excluded` counts those that are in neither, by
+    reason, `ended` by why they ended, `defects` in how many each was seen. `fault` is what goes wrong in its world;
+    `reference` is the share of the reference's loops that passed."""
+
+    scenario: str
+    rounds: int
+    fault: str | None = None
+    passed: int
+    trials: int
+    excluded: dict[str, int] = {}
+    ended: dict[str, int] = {}
+    defects: dict[str, int] = {}
     reference: float | None = None
 
 
@@ -189,6 +205,7 @@ class Said(_Document):
 
     rates: tuple[RateValue, ...] = ()
     variants: tuple[VariantRates, ...] = ()
+    loops: tuple[LoopValue, ...] = ()
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
 
@@ -196,6 +213,7 @@ class Said(_Document):
         return Said(
             rates=self.rates + other.rates,
             variants=self.variants + other.variants,
+            loops=self.loops + other.loops,
             parameters=self.parameters + other.parameters,
             protocol=self.protocol or other.protocol,
         )
@@ -248,6 +266,7 @@ class VerdictDocument(_Document):
     load: LoadStatement | None = None
     rates: tuple[RateValue, ...] = ()
     variants: tuple[VariantRates, ...] = ()
+    loops: tuple[LoopValue, ...] = ()
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
+    from probes.loops.plan import LoopPlan
 
 
 class AskedCheck:
@@ -100,6 +101,9 @@ class AskedCheck:
             elif self._grading is not None and plan.probe is ProbeKind.EVALS:
                 found, told = self._finish_evals(self._grading, samples)
                 checks, said = checks + found, said.beside(told)
+            elif planned.loops is not None and plan.probe is ProbeKind.AGENT_LOOPS:
+                found, told = self._finish_loops(planned.loops, samples)
+                checks, said = checks + found, said.beside(told)
             else:
                 judged = self._finish_judged(plan.probe, samples)
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
@@ -121,6 +125,7 @@ class AskedCheck:
             load=found_speed.load,
             rates=said.rates,
             variants=said.variants,
+            loops=said.loops,
             parameters=said.parameters,
             protocol=said.protocol,
             fidelity=fidelity,
@@ -132,10 +137,10 @@ class AskedCheck:
         )
 
     def _samples(self, plan: Plan) -> list[Sample]:
-        """In the plan's order, so that it is all the same in which one the answers came."""
+        """In the plan's order, so that it is all the same in which one the answers came; then its conversations'."""
         places = {(item.key, item.rep): place for place, item in enumerate(plan.items)}
         samples = self._asked.samples.get(plan.probe, [])
-        return sorted(samples, key=lambda sample: places[sample.item.key, sample.item.rep])
+        return sorted(samples, key=lambda sample: places.get((sample.item.key, sample.item.rep), len(places)))
 
     def _cost(self, samples: Sequence[Sample]) -> Cost:
         tokens = Tokens.of(samples)
@@ -264,6 +269,41 @@ class AskedCheck:
         self._enrolled = self._enrolled or (role is not None and new)
         return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
+    def _finish_loops(self, plan: LoopPlan, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
+        from monitor.check.loops import findings_of, loop_values, rate_points, rate_values
+        from monitor.drift.loop_assess import LoopSide, assess_loops
+
+        answers = self._judge.loop_answers(plan, samples)
+        past, turns, loops = self._ledger.past_loops()
+        found = assess_loops(
+            answers.now,
+            past=LoopSide(turns, loops),
+            reference=answers.reference,
+            no_past=self._no_baseline_reason(),
+            no_reference=answers.no_reference,
+        )
+        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        said = Said(rates=rate_values(answers), loops=loop_values(plan, answers))
+        role = self._ledger.finish(
+            ProbeKind.AGENT_LOOPS,
+            replace(
+                self._result(samples),
+                scored=answers.now.turns,
+                reference_scored=answers.reference.turns,
+                loops=answers.now.loops,
+                reference_loops=answers.reference.loops,
+                evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
+                metric_points=rate_points(answers),
+                baseline=_wide_baseline_change(
+                    past, found.drift.values(), answered=any(answer.completed for answer in answers.now.turns)
+                )
+                if self._may_be_baseline
+                else None,
+            ),
+        )
+        self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
+        return [check_of(name, finding, tokens) for name, finding in findings.items()], said
+
     def _finish_latency(
         self, found: Speed, samples: Sequence[Sample], started: datetime
     ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
@@ -325,8 +365,8 @@ def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
 
 
 def _wide_baseline_change(past: Past, findings: Iterable[Finding], *, answered: bool) -> Enrol | Join | None:
-    """Of tool calls and the protocol. As for the other probes, but a run of which too little can be told joins as well:
-    each asks a part of the cases, and rare kinds of answers need many runs."""
+    """Of tool calls, agent loops and the protocol. As for the other probes, but a run of which too little can be told
+    joins as well: each asks a part of the cases, and rare kinds of answers need many runs."""
     if not answered:
         return None
     if past.baseline is None:

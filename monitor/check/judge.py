@@ -23,8 +23,10 @@ from reference_engine import EngineError
 
 if TYPE_CHECKING:
     from monitor.check.evals import EvalAnswers, Grading
+    from monitor.check.loops import LoopAnswers
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
+    from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
 
 # Two profiles that differ by 0.03 nat are told apart by about ten prompts.
@@ -90,6 +92,22 @@ class Judge:
         except EngineError:
             return ToolAnswers(now, (), "the reference could not be asked")
         return ToolAnswers(now, score_all(plan, asked))
+
+    def loop_answers(self, plan: LoopPlan, samples: Sequence[Sample]) -> LoopAnswers:
+        """What the loops came to, and those of the reference where there is one that converses. That it fails is no
+        fault of the endpoint's loops: they are judged all the same."""
+        from monitor.check.loops import LoopAnswers, side_of
+        from monitor.drift.loop_assess import LoopSide
+
+        now, engine = side_of(plan, samples), self._reference.engine
+        if not converses(engine):
+            return LoopAnswers(now, LoopSide(), "no reference that answers")
+        told = partial(self._progress.step, "reference: agent loops")
+        try:
+            asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
+        except EngineError:
+            return LoopAnswers(now, LoopSide(), "the reference could not be asked")
+        return LoopAnswers(now, side_of(plan, asked), "the reference gave no answer")
 
     def protocol_answers(self, samples: Sequence[Sample]) -> ProtocolAnswers:
         from monitor.check.protocol import protocol_answers

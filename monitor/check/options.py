@@ -20,14 +20,15 @@ LEAST_N = 4
 MOST_N = 10_000
 _BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
-OFFERED = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
+QUICK = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
+OFFERED = (*QUICK, ProbeKind.AGENT_LOOPS)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
-    whose turn it is, all experiments on parameters, and streams under load. load: of what kind, where it is not the
-    usual one. evals: the private suite to ask, by whoever has its key.
+    whose turn it is, all experiments on parameters, streams under load, and agent loops in every way. load: of what
+    kind, where it is not the usual one. evals: the private suite to ask, by whoever has its key.
     timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
     keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
     stored that says so. Raises UsageError for what cannot be meant."""

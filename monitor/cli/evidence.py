@@ -48,8 +48,8 @@ def export(
     with _store() as store:
         subject = subject_of(store, run)
         target = out or Path(f"{run}.evidence.zip")
-        tools = subject.run.probe is ProbeKind.TOOL_CALLS
-        classify = of_cases(store.scored(run)) if tools else failing_classes
+        cases = subject.run.probe in (ProbeKind.TOOL_CALLS, ProbeKind.AGENT_LOOPS)
+        classify = of_cases(store.scored(run)) if cases else failing_classes
         exported = export_bundle(subject, WholeSamples(store.sessions), target, wanted, classify)
     if as_json:
         print_json(_export_document(target, exported))

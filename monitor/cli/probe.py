@@ -15,7 +15,7 @@ from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.eval_resume import resumed
 from monitor.check.eval_suite import EvalSuite
-from monitor.check.options import DEFAULT_N, OFFERED, PROBES, CheckOptions
+from monitor.check.options import DEFAULT_N, OFFERED, PROBES, QUICK, CheckOptions
 from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
 from monitor.check.run import NONCE_BYTES, run_check
@@ -56,6 +56,7 @@ class Probe(StrEnum):
     LATENCY = ProbeKind.LATENCY.value
     TOOL_CALLS = ProbeKind.TOOL_CALLS.value
     PROTOCOL = ProbeKind.PROTOCOL.value
+    AGENT_LOOPS = ProbeKind.AGENT_LOOPS.value
 
 
 def probe(
@@ -68,7 +69,8 @@ def probe(
         str | None,
         typer.Option(
             metavar="quick|full|NAME",
-            help="All probes, of tool calls the eighth whose turn it is; or all they have; or a private suite, alone.",
+            help="All probes but agent loops, and of tool calls the eighth whose turn it is; or all there is; "
+            "or a private suite, alone.",
         ),
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
@@ -147,8 +149,9 @@ def _private(suite: str | None, probes: list[Probe] | None, reps: int, *, resume
 
 def _chosen(probes: list[Probe] | None, suite: str | None) -> tuple[ProbeKind, ...]:
     named = {probe.value for probe in probes or ()}
-    offered = PROBES if suite is None and not named else OFFERED
-    return tuple(kind for kind in offered if not named or kind.value in named)
+    if named:
+        return tuple(kind for kind in OFFERED if kind.value in named)
+    return {None: PROBES, "quick": QUICK}.get(suite, OFFERED)
 
 
 def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:
@@ -166,7 +169,7 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
         return
     usd = "price not configured" if estimate.usd is None else f"at most ${estimate.usd:.6f}"
     for plan in planned.plans:
-        typer.echo(f"{plan.probe.value}: {len(plan.items)} requests, suite {plan.suite_version}")
+        typer.echo(f"{plan.probe.value}: {len(plan.foreseen)} requests, suite {plan.suite_version}")
     typer.echo(
         f"{estimate.requests} requests to {endpoint.base_url}, about {estimate.tokens.prompt} tokens in, "
         f"at most {estimate.tokens.completion} out, {usd}. Nothing was sent."
@@ -180,7 +183,7 @@ def _plan_document(endpoint: EndpointConfig, plans: tuple[Plan, ...], estimate: 
         "model": endpoint.model,
         "endpoint": endpoint.base_url,
         "plans": [
-            {"probe": plan.probe.value, "requests": len(plan.items), "suite": plan.suite_version} for plan in plans
+            {"probe": plan.probe.value, "requests": len(plan.foreseen), "suite": plan.suite_version} for plan in plans
         ],
         "cost": {
             "requests": estimate.requests,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     LATENCY,
+    LOOPS,
     MEASURED,
     PARAMETERS,
     RATES,
@@ -20,6 +21,7 @@ from monitor.render.wording import (
     latency_rows,
     latency_text,
     load_text,
+    loop_rows,
     move_text,
     parameter_rows,
     protocol_rows,
@@ -59,6 +61,7 @@ def markdown(document: VerdictDocument) -> str:
 def _said(document: VerdictDocument) -> Iterator[str]:
     yield from _table(RATES, rate_rows(document.rates))
     yield from _table(VARIANTS, variant_rows(document.variants))
+    yield from _table(LOOPS, loop_rows(document.loops))
     yield from _table(PARAMETERS, parameter_rows(document.parameters))
     if document.protocol is not None:
         yield ""

@@ -12,6 +12,7 @@ from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     LATENCY,
+    LOOPS,
     MEASURED,
     PARAMETERS,
     RATES,
@@ -25,6 +26,7 @@ from monitor.render.wording import (
     latency_rows,
     latency_text,
     load_text,
+    loop_rows,
     move_text,
     parameter_rows,
     protocol_rows,
@@ -56,6 +58,7 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
     for names, rows in (
         (RATES, rate_rows(document.rates)),
         (VARIANTS, variant_rows(document.variants)),
+        (LOOPS, loop_rows(document.loops)),
         (PARAMETERS, parameter_rows(document.parameters)),
     ):
         if rows:

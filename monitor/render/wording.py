@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from monitor.drift.cause import Cause
 from monitor.drift.rule import Verdict
@@ -14,6 +14,7 @@ from monitor.verdict import (
     LatencyMoveValue,
     LatencyValue,
     LoadStatement,
+    LoopValue,
     ParameterValue,
     ProtocolStatement,
     RateValue,
@@ -106,6 +107,13 @@ _SHOWN_RATES = (
     "value_ok",
     "parallel_exact",
     "oracle_met",
+    "loop_turn_right",
+    "loop_pass",
+    "loop_pass_hat_2",
+    "loop_pass_hat_4",
+    "loop_errors_recovered",
+    "loop_instruction_resisted",
+    "loop_steps_ratio",
 )
 # Of a private suite or one of its categories; of streams or those of one size.
 _SHOWN_KINDS = frozenset({"accuracy", "goodput", "buffered"})
@@ -125,10 +133,29 @@ def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
 
 
 def _rate_row(rate: RateValue) -> tuple[str, ...]:
-    left_out = ", ".join(f"{reason} {count}" for reason, count in sorted(rate.excluded.items()))
     counted = f"{rate.numerator:g}/{rate.denominator}" if rate.denominator else "–"
     now = with_interval(number(rate.value, "rate"), rate.interval, "rate")
-    return rate.name, now, counted, number(rate.reference, "rate"), left_out
+    return rate.name, now, counted, number(rate.reference, "rate"), _counts(rate.excluded)
+
+
+LOOPS = ("loop", "passed", "reference", "ended", "defects", "left out")
+
+
+def loop_rows(loops: Sequence[LoopValue]) -> list[tuple[str, ...]]:
+    """As in LOOPS, an exercise each."""
+    return [
+        (
+            " ".join(filter(None, (one.scenario, str(one.rounds), one.fault))),
+            f"{one.passed}/{one.trials}" if one.trials else "–",
+            number(one.reference, "rate"),
+            *(_counts(counted) for counted in (one.ended, one.defects, one.excluded)),
+        )
+        for one in loops
+    ]
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counted.items()))
 
 
 VARIANTS = ("variant", "share", "of", "rates", "p")

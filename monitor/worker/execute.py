@@ -47,7 +47,13 @@ if TYPE_CHECKING:
 _RESERVED_OF_ESTIMATE = 2.0
 # Of the two minutes that are left to judge a check.
 _ANSWERING_S = 60.0
-_CONFIRMED_PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
+_CONFIRMED_PROBES = (
+    ProbeKind.LOGPROBS,
+    ProbeKind.ACCOUNTING,
+    ProbeKind.TOOL_CALLS,
+    ProbeKind.PROTOCOL,
+    ProbeKind.AGENT_LOOPS,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -167,3 +167,20 @@ def test_a_confirming_check_asks_the_suspected_cases_twice_as_often_with_other_w
     assert len(every) == 2 * len(screened)
     assert cases([(item.key, 0) for item in calling]) < cases([(item.key, 0) for item in every])
     assert not any(item.request in [one.request for one in screened] for item in every if not item.verbatim)
+
+
+@pytest.mark.parametrize("budget", [Budget(requests=200), Budget(tokens=150_000)])
+def test_of_agent_loops_as_much_is_planned_as_is_affordable_on_the_shortest_way(budget: Budget) -> None:
+    options = CheckOptions(probes=(ProbeKind.AGENT_LOOPS,), budget=budget)
+
+    planned, estimate = affordable_plans(
+        options, Drawn(SEED, NONCE, AT), tokenizer=None, has_reference=False, prices=None
+    )
+
+    assert planned.loops is not None
+    assert [planned.loops.plan] == list(planned.plans)
+    assert estimate.requests == len(planned.loops.plan.foreseen)
+    assert 0.6 * (budget.requests or 0) <= estimate.requests <= (budget.requests or 1_000)
+    assert 0.6 * (budget.tokens or 0) <= estimate.tokens.total <= (budget.tokens or 10**6)
+    part = len(planned.loops.loops) / 24
+    assert len(planned.loops.plan.items) == pytest.approx(105 * part, abs=6)
