@@ -154,6 +154,7 @@ def test_every_heading_of_a_command_names_one() -> None:
         ("load", verdict.LoadStatement),
         ("rates[]", verdict.RateValue),
         ("variants[]", verdict.VariantRates),
+        ("loops[]", verdict.LoopValue),
         ("parameters[]", verdict.ParameterValue),
         ("protocol", verdict.ProtocolStatement),
         ("fidelity", verdict.FidelityStatement),
