@@ -21,6 +21,8 @@ STREAMS = 8
 TOOL_CALLS = 230
 # A light run: the experiments, the ladder, the streams, the replays, and the ways to ask for log-probabilities.
 PROTOCOL = 99
+# Every turn of the scripted arm, and each exercise plain and streamed on its shortest way.
+AGENT_LOOPS = 315
 
 
 def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
@@ -41,5 +43,5 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
 def _requests(schedule: Schedule) -> int:
     asked = set(schedule.probes)
     tokens = schedule.n if "logprobs" in asked else min(schedule.n, LADDER) if "accounting" in asked else 0
-    others = {"latency": STREAMS, "tool_calls": TOOL_CALLS, "protocol": PROTOCOL}
+    others = {"latency": STREAMS, "tool_calls": TOOL_CALLS, "protocol": PROTOCOL, "agent_loops": AGENT_LOOPS}
     return tokens + sum(requests for probe, requests in others.items() if probe in asked)

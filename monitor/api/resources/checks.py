@@ -52,7 +52,7 @@ _EVENT = {
     },
 }
 
-ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol"]
+ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops"]
 
 
 class CheckDocument(Shape):

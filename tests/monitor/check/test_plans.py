@@ -12,7 +12,7 @@ from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.options import CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
 from monitor.check.protocol import protocol_plan
-from monitor.config.asking import PROTOCOL
+from monitor.config.asking import AGENT_LOOPS, PROTOCOL
 from monitor.errors import BudgetError, UsageError
 from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
@@ -167,6 +167,15 @@ def test_a_confirming_check_asks_the_suspected_cases_twice_as_often_with_other_w
     assert len(every) == 2 * len(screened)
     assert cases([(item.key, 0) for item in calling]) < cases([(item.key, 0) for item in every])
     assert not any(item.request in [one.request for one in screened] for item in every if not item.verbatim)
+
+
+def test_the_configurations_estimate_of_agent_loops_is_what_a_check_plans() -> None:
+    made = make_plans(
+        CheckOptions(probes=(ProbeKind.AGENT_LOOPS,)), Drawn(SEED, NONCE, AT), has_reference=False, extent=Extent(40)
+    )
+
+    (plan,) = made.plans
+    assert len(plan.foreseen) == AGENT_LOOPS
 
 
 @pytest.mark.parametrize("budget", [Budget(requests=200), Budget(tokens=150_000)])
