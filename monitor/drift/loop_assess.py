@@ -30,8 +30,6 @@ from probes.quirks import Quirk
 from probes.tools.attribution import Layer, layer_of
 from probes.tools.scored import Scored
 
-FAMILIES = (Family.AVAILABILITY, Family.CONFORMANCE, Family.LOOP)
-
 # Availability has no margin in PROBES.md: what a team would call an outage.
 _AVAILABLE = Margin(0.02)
 _STACKS = frozenset(quirk for quirk in Quirk if layer_of(quirk) is Layer.STACK)
@@ -63,10 +61,10 @@ def assess_loops(
 ) -> LoopAssessment:
     """`no_past` and `no_reference` say why there are none of them to compare with."""
     if past:
-        drift = findings({family: _QUESTIONS[family](now, past) for family in FAMILIES})
+        drift = findings({family: asked(now, past) for family, asked in _QUESTIONS.items()})
     else:
         nothing = Finding(Verdict.INCONCLUSIVE, no_past, unit=RATE, n=len(now.turns))
-        drift = dict.fromkeys(FAMILIES, nothing)
+        drift = dict.fromkeys(_QUESTIONS, nothing)
     if reference:
         fidelity = standing(findings({Family.LOOP: _work(now, reference)})[Family.LOOP])
     else:
@@ -101,9 +99,9 @@ def _turns(now: LoopSide, other: LoopSide, success: Callable[[Scored], bool | No
 
 
 def _loops(now: LoopSide, other: LoopSide, success: Callable[[GradedLoop], bool | None]) -> Paired:
-    """By exercise, of the arms that both sides went through: in another one the same exercise is another question."""
-    arms = {loop.arm for loop in now.loops} & {loop.arm for loop in other.loops}
-    ours, theirs = ([loop for loop in side.loops if loop.arm in arms] for side in (now, other))
+    """By exercise, of those ways of asking it that both sides went: in another arm or mode it is another question."""
+    ways = {loop.key for loop in now.loops} & {loop.key for loop in other.loops}
+    ours, theirs = ([loop for loop in side.loops if loop.key in ways] for side in (now, other))
     return paired(ours, theirs, lambda loop: loop.exercise, success)
 
 

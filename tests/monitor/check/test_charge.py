@@ -71,3 +71,12 @@ def test_the_limit_that_was_sent_counts_where_it_is_above_the_planned_one() -> N
 
 def test_what_was_on_its_way_is_charged() -> None:
     assert charge_of_unanswered([ITEM, ITEM], SIZES) == SIZE + SIZE
+
+
+def test_a_turn_that_nobody_foresaw_is_charged_by_its_own_request() -> None:
+    turn = Item("a-turn-9", 0, {"messages": [{"role": "user", "content": "x" * 4_000}], "max_tokens": 8})
+
+    charge = charge_of_unanswered([turn], SIZES)
+
+    assert 1_000 <= charge.prompt <= 1_100
+    assert charge.completion == 8

@@ -80,7 +80,7 @@ def test_tries_that_fail_are_counted_in_availability_alone() -> None:
     }
 
 
-def test_loops_are_compared_with_those_of_the_same_arm() -> None:
+def test_loops_are_compared_with_those_that_were_asked_in_the_same_way() -> None:
     canonical = [loop(f"e{number}", arm=Arm.CANONICAL_IDS, result=FAILED) for number in range(12)]
     past = side()
 
