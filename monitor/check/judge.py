@@ -96,15 +96,16 @@ class Judge:
     def loop_answers(self, plan: LoopPlan, samples: Sequence[Sample]) -> LoopAnswers:
         """What the loops came to, and those of the reference where there is one that converses. That it fails is no
         fault of the endpoint's loops: they are judged all the same."""
-        from monitor.check.loops import LoopAnswers, side_of
+        from monitor.check.loops import LoopAnswers, asked_of, side_of
         from monitor.drift.loop_assess import LoopSide
 
         now, engine = side_of(plan, samples), self._reference.engine
         if not converses(engine):
             return LoopAnswers(now, LoopSide(), "no reference that answers")
         told = partial(self._progress.step, "reference: agent loops")
+        same = asked_of(plan, samples, now)
         try:
-            asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
+            asked = ask_reference(engine, self._reference.allowed[0], same, told, within_s=self._answering_s)
         except EngineError:
             return LoopAnswers(now, LoopSide(), "the reference could not be asked")
         return LoopAnswers(now, side_of(plan, asked), "the reference gave no answer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from monitor.check.conclude import rate_value
 from monitor.drift.findings import Finding
@@ -20,7 +20,7 @@ from probes.loops.plan import LoopPlan, plan
 from probes.loops.result import tally
 from probes.loops.runs import runs_of
 from probes.loops.selection import exercises
-from probes.plan import ProbeKind, Sample
+from probes.plan import Plan, ProbeKind, Sample
 from probes.tools.score import score
 
 # Once plain, once streamed.
@@ -49,6 +49,16 @@ def loop_plan(seed: bytes, nonce: bytes, *, whole: bool, part: float = 1.0) -> L
 def side_of(plan: LoopPlan, samples: Sequence[Sample]) -> LoopSide:
     turns = [score(plan.cases[one.item.key], one) for one in samples if one.item.key in plan.cases]
     return LoopSide(turns, [run.graded for run in runs_of(plan.loops, samples)])
+
+
+def asked_of(plan: LoopPlan, samples: Sequence[Sample], now: LoopSide) -> Plan:
+    """What of the plan the endpoint was asked to the end: all that a comparison has a use for."""
+    sent, held = {(one.item.key, one.item.rep) for one in samples}, {(one.key, one.rep) for one in now.loops}
+    return replace(
+        plan.plan,
+        items=tuple(item for item in plan.plan.items if (item.key, item.rep) in sent),
+        conversations=tuple(one for one in plan.loops if (one.loop.key, one.loop.rep) in held),
+    )
 
 
 def findings_of(found: LoopAssessment) -> dict[str, Finding]:

@@ -34,6 +34,8 @@ from tests.reference_engine.server.tiny_backend import TinyBackend
 # So much of it as has every exercise once in each arm.
 LIGHT = CheckOptions(probes=(ProbeKind.AGENT_LOOPS,), budget=Budget(requests=160))
 WHOLE = replace(LIGHT, whole_suite=True, budget=Budget(requests=320))
+# It says but one thing.
+REFERENCE = OpenReference(TinyBackend(b"hello", context_length=10**6), None, ("fp32",), None)
 
 
 def endpoint_of(server: ScriptedServer, folder: Path) -> EndpointConfig:
@@ -104,16 +106,28 @@ def _is_kept_without_a_word(data: DataDir, document: VerdictDocument) -> None:
     assert [word for word in words if word in kept] == []
 
 
+class Counting(Silent):
+    """Counts what the reference answers."""
+
+    answers = 0
+
+    def step(self, what: str) -> None:
+        self.answers += what == "reference: agent loops"
+
+
 def test_an_endpoint_that_goes_astray_is_stopped_by_its_budget_and_judged_in_part(tmp_path: Path) -> None:
-    options = replace(LIGHT, budget=Budget(requests=100))
+    options, data, progress = replace(LIGHT, budget=Budget(requests=100)), DataDir(tmp_path / "data"), Counting()
     with ScriptedServer(ToolCaller(wandering)) as server:
-        document = run_check(endpoint_of(server, tmp_path), options, DataDir(tmp_path / "data"), Silent())
+        document = check_against(REFERENCE, endpoint_of(server, tmp_path), options, data, progress)
 
     assert 90 < len(server.received) <= 100
     assert (document.partial, document.enrolled) == (True, False)
     ended = [one for one in document.loops if one.trials]
     assert {str(one.ended) for one in ended} == {"{'max_steps': 1}"}
     assert 0 < len(ended) < len(document.loops)
+    turns = next(one.denominator for one in document.rates if one.name == "loop_turn_right")
+    # Its loops end with their first answer.
+    assert progress.answers == turns + len(ended)
 
 
 def test_a_check_that_is_interrupted_keeps_what_came_and_enrols_nothing(tmp_path: Path) -> None:
@@ -142,10 +156,9 @@ def test_the_reference_is_given_the_same_turns_and_loops(tmp_path: Path) -> None
         return Said(content="hello")
 
     options = replace(LIGHT, budget=Budget(requests=100))
-    reference = OpenReference(TinyBackend(b"hello", context_length=10**6), None, ("fp32",), None)
     with ScriptedServer(ToolCaller(lost)) as server:
         document = check_against(
-            reference, endpoint_of(server, tmp_path), options, DataDir(tmp_path / "data"), Silent()
+            REFERENCE, endpoint_of(server, tmp_path), options, DataDir(tmp_path / "data"), Silent()
         )
 
     assert {(one.passed, one.trials, one.reference) for one in document.loops} == {(0, 1, 0.0)}
