@@ -109,7 +109,7 @@ class LoadStatement(_Document):
 
 class RateValue(_Document):
     """`numerator` of `denominator`, of answers to tool-call cases or eval items, of agent loops or of streams; null
-    without a denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value over the same."""
+    without a denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value."""
 
     name: str
     value: float | None

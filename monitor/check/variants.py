@@ -9,9 +9,10 @@ from typing import TypeVar
 from monitor.check.conclude import rate_value
 from monitor.check.evals import ACCURACY, accuracy, marks_of
 from monitor.drift.by_variant import MOST_VARIANTS, by_variant, failing_more
+from monitor.drift.questions import failures
 from monitor.drift.rates import rate
 from monitor.drift.tool_metrics import tool_metrics
-from monitor.drift.tool_questions import conforms, failures, paired
+from monitor.drift.tool_questions import conforms, paired
 from monitor.drift.trigger import Paired
 from monitor.verdict import RateValue, VariantRates
 from probes.evals.grade import Graded

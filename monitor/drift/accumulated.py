@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from monitor.drift.family import RATE, answered
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family, across_families
+from monitor.drift.questions import Question
 from monitor.drift.rule import Verdict
-from monitor.drift.tool_questions import QUESTIONS, Question, answers_of
+from monitor.drift.tool_questions import QUESTIONS, answers_of
 from monitor.drift.trigger import Paired
 from probes.tools.scored import Scored
 
@@ -28,7 +29,7 @@ _KEY = 16
 
 # Of each question's cases, by the beginning of their keys, the successes and the answers.
 Counts = Mapping[str, Mapping[str, tuple[int, int]]]
-_ASKED: Mapping[str, Question] = {
+_ASKED: Mapping[str, Question[Scored]] = {
     f"{family}.{place}": question for family in _FAMILIES for place, question in enumerate(QUESTIONS[family])
 }
 

@@ -1,14 +1,16 @@
-"""What came of one family's questions, by the cases that both sides have: outcomes, p-values, and one finding."""
+"""What came of a run's questions, family by family, by the cases that both sides have: outcomes, p-values, findings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from monitor.drift.findings import Finding
+from monitor.drift.multiplicity import Family, across_families
+from monitor.drift.questions import Question
 from monitor.drift.rule import Verdict
 from monitor.drift.ternary import Difference, Outcome, detectable, difference, outcome, verdict
-from monitor.drift.tool_questions import Question
 from monitor.drift.trigger import Paired
 
 RATE = "rate"
@@ -20,7 +22,7 @@ LEAST_CASES = 8
 class Told:
     """What came of a question that enough cases answer."""
 
-    question: Question
+    question: Question[Any]
     sides: Paired
     moved: Difference
     outcome: Outcome
@@ -62,7 +64,7 @@ class Compared:
         )
 
 
-def answered(sides: Sequence[tuple[Question, Paired]], which: str = "in common") -> Compared:
+def answered(sides: Sequence[tuple[Question[Any], Paired]], which: str = "in common") -> Compared:
     """`which` says what cases are counted."""
     told = [found for question, both in sides if (found := _told(question, both))]
     cases = max(len(both) for _, both in sides)
@@ -72,7 +74,26 @@ def answered(sides: Sequence[tuple[Question, Paired]], which: str = "in common")
     )
 
 
-def _told(question: Question, sides: Paired) -> Told | None:
+def judged(
+    drift: Mapping[Family, Compared], fidelity: Mapping[Family, Compared]
+) -> tuple[dict[Family, Finding], dict[Family, Finding]]:
+    """The findings of both, of which all that was tested is adjusted together: Bonferroni's p within a family, Holm's
+    over all of them. `fidelity` is standing: to differ from the reference is said once, and is no event."""
+    now, here = "now", "here"
+    asked = {f"{family} {now}": found.p_values for family, found in drift.items()}
+    asked |= {f"{family} {here}": found.p_values for family, found in fidelity.items()}
+    adjusted = across_families(asked)
+    return (
+        {family: found.finding(adjusted.get(f"{family} {now}")) for family, found in drift.items()},
+        {family: _standing(found.finding(adjusted.get(f"{family} {here}"))) for family, found in fidelity.items()},
+    )
+
+
+def _standing(finding: Finding) -> Finding:
+    return replace(finding, verdict=Verdict.SUSPECT) if finding.verdict is Verdict.DRIFT else finding
+
+
+def _told(question: Question[Any], sides: Paired) -> Told | None:
     moved = difference(sides) if len(sides) >= LEAST_CASES else None
     return None if moved is None else Told(question, sides, moved, outcome(moved, question.margin))
 

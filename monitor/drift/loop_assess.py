@@ -8,32 +8,26 @@ gets done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from monitor.drift.family import RATE, Compared, answered, judged
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family
-from monitor.drift.questions import (
-    RATE,
-    Question,
-    findings,
-    more_fail,
-    more_tries_fail,
-    paired,
-    standing,
-)
+from monitor.drift.questions import AVAILABLE, Question, more_fail, more_tries_fail, paired
 from monitor.drift.rule import Verdict
-from monitor.drift.ternary import DEFAULT_MARGINS, Margin
+from monitor.drift.ternary import DEFAULT_MARGINS
+from monitor.drift.tool_questions import available, conforms
 from monitor.drift.trigger import Paired
 from probes.loops.graded import GradedLoop
 from probes.quirks import Quirk
 from probes.tools.attribution import Layer, layer_of
 from probes.tools.scored import Scored
 
-# Availability has no margin in PROBES.md: what a team would call an outage.
-_AVAILABLE = Margin(0.02)
-_STACKS = frozenset(quirk for quirk in Quirk if layer_of(quirk) is Layer.STACK)
-_STACK_NAMES = frozenset(quirk.value for quirk in _STACKS)
+_STACKS = frozenset(quirk.value for quirk in Quirk if layer_of(quirk) is Layer.STACK)
+
+_Posed = tuple[Question[Any], Paired]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,66 +54,59 @@ def assess_loops(
     now: LoopSide, *, past: LoopSide, reference: LoopSide, no_past: str, no_reference: str
 ) -> LoopAssessment:
     """`no_past` and `no_reference` say why there are none of them to compare with."""
-    if past:
-        drift = findings({family: asked(now, past) for family, asked in _QUESTIONS.items()})
-    else:
-        nothing = Finding(Verdict.INCONCLUSIVE, no_past, unit=RATE, n=len(now.turns))
-        drift = dict.fromkeys(_QUESTIONS, nothing)
-    if reference:
-        fidelity = standing(findings({Family.LOOP: _work(now, reference)})[Family.LOOP])
-    else:
-        fidelity = Finding(Verdict.INAPPLICABLE, no_reference, unit=RATE)
-    return LoopAssessment(drift, fidelity)
+    drift = {
+        family: answered(asked(now, past)) if past else _nothing(Verdict.INCONCLUSIVE, no_past, now)
+        for family, asked in _QUESTIONS.items()
+    }
+    work = answered(_work(now, reference)) if reference else _nothing(Verdict.INAPPLICABLE, no_reference, now)
+    changed, standing = judged(drift, {Family.LOOP: work})
+    return LoopAssessment(changed, standing[Family.LOOP])
 
 
-def _availability(now: LoopSide, other: LoopSide) -> Sequence[Question]:
-    return (Question(_turns(now, other, _available), _AVAILABLE, more_tries_fail),)
+def _nothing(verdict: Verdict, why: str, now: LoopSide) -> Compared:
+    return Compared((), (), Finding(verdict, why, unit=RATE, n=len(now.turns)))
 
 
-def _conformance(now: LoopSide, other: LoopSide) -> Sequence[Question]:
+def _availability(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
+    return (_turns(now, other, Question(available, AVAILABLE, more_tries_fail)),)
+
+
+def _conformance(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
     """Of the free arm too: its histories hold the endpoint's own ids, which the scripted one's do not."""
     return (
-        Question(_turns(now, other, _conforms), DEFAULT_MARGINS["conformance_ok"], more_fail),
-        Question(_loops(now, other, _loop_conforms), DEFAULT_MARGINS["loop_pass"], more_fail),
+        _turns(now, other, Question(conforms, DEFAULT_MARGINS["conformance_ok"], more_fail)),
+        _loops(now, other, Question(_loop_conforms, DEFAULT_MARGINS["loop_pass"], more_fail)),
     )
 
 
-def _work(now: LoopSide, other: LoopSide) -> Sequence[Question]:
+def _work(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
     return (
-        Question(_turns(now, other, _right), DEFAULT_MARGINS["value_ok"], more_fail),
-        Question(_loops(now, other, _passes), DEFAULT_MARGINS["loop_pass"], more_fail),
+        _turns(now, other, Question(_right, DEFAULT_MARGINS["value_ok"], more_fail)),
+        _loops(now, other, Question(_passes, DEFAULT_MARGINS["loop_pass"], more_fail)),
     )
 
 
 _QUESTIONS = {Family.AVAILABILITY: _availability, Family.CONFORMANCE: _conformance, Family.LOOP: _work}
 
 
-def _turns(now: LoopSide, other: LoopSide, success: Callable[[Scored], bool | None]) -> Paired:
-    return paired(now.turns, other.turns, lambda answer: answer.case_key, success)
+def _turns(now: LoopSide, other: LoopSide, question: Question[Scored]) -> _Posed:
+    return question, paired(now.turns, other.turns, question.success, lambda answer: answer.case_key)
 
 
-def _loops(now: LoopSide, other: LoopSide, success: Callable[[GradedLoop], bool | None]) -> Paired:
+def _loops(now: LoopSide, other: LoopSide, question: Question[GradedLoop]) -> _Posed:
     """By exercise, of those ways of asking it that both sides went: in another arm or mode it is another question."""
     ways = {loop.key for loop in now.loops} & {loop.key for loop in other.loops}
     ours, theirs = ([loop for loop in side.loops if loop.key in ways] for side in (now, other))
-    return paired(ours, theirs, lambda loop: loop.exercise, success)
-
-
-def _available(answer: Scored) -> bool | None:
-    return answer.availability.first_ok
-
-
-def _conforms(answer: Scored) -> bool | None:
-    return not answer.defects & _STACKS if answer.completed else None
+    return question, paired(ours, theirs, question.success, lambda loop: loop.exercise)
 
 
 def _right(answer: Scored) -> bool | None:
     """Of an answer that the stack broke nobody knows what the model made of the turn."""
-    return answer.right if _conforms(answer) else None
+    return answer.right if conforms(answer) else None
 
 
 def _loop_conforms(loop: GradedLoop) -> bool | None:
-    return None if loop.result.excluded else _STACK_NAMES.isdisjoint(loop.result.defects)
+    return None if loop.result.excluded else _STACKS.isdisjoint(loop.result.defects)
 
 
 def _passes(loop: GradedLoop) -> bool | None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from monitor.drift.family import RATE, Compared, answered
+from monitor.drift.family import RATE, Compared, answered, judged
 from monitor.drift.findings import Finding
-from monitor.drift.multiplicity import Family, across_families
+from monitor.drift.multiplicity import Family
+from monitor.drift.questions import Asked, Question
 from monitor.drift.rule import Verdict
 from monitor.drift.ternary import DEFAULT_MARGINS, Margin
 from monitor.drift.tool_comparison import Discordant, compare_twins, judged_twins
-from monitor.drift.tool_questions import QUESTIONS, Asked, Question, Success, arguments_moved, conforms, paired
+from monitor.drift.tool_questions import QUESTIONS, Success, arguments_moved, conforms, paired
 from monitor.drift.twins import twins_test
 from probes.tools.scored import Scored
 
@@ -47,16 +48,7 @@ def assess_tools(
     drift = {family: _compared(family, now, past, no_past) for family in _FAMILIES}
     fidelity = {family: _compared(family, now, reference, no_reference) for family in _QUALITY}
     fidelity[Family.TWINS] = _twins(now)
-    asked = {f"{family}, then and now": found.p_values for family, found in drift.items()}
-    asked |= {f"{family}, there and here": found.p_values for family, found in fidelity.items()}
-    adjusted = across_families(asked)
-    return ToolAssessment(
-        {family: found.finding(adjusted.get(f"{family}, then and now")) for family, found in drift.items()},
-        {
-            family: _standing(found.finding(adjusted.get(f"{family}, there and here")))
-            for family, found in fidelity.items()
-        },
-    )
+    return ToolAssessment(*judged(drift, fidelity))
 
 
 def _compared(family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str) -> Compared:
@@ -78,11 +70,6 @@ def _twins(now: Sequence[Scored]) -> Compared:
     return replace(answered(sides, "asked both ways"), words="streamed ")
 
 
-def _alike(success: Success, margin: str, alone: Discordant) -> Question:
+def _alike(success: Success, margin: str, alone: Discordant) -> Question[Scored]:
     p = twins_test(alone.only_stream, alone.only_plain)
     return Question(success, Margin(DEFAULT_MARGINS[margin].width, one_sided=False), lambda _: (Asked(p),))
-
-
-def _standing(finding: Finding) -> Finding:
-    """To differ from the reference is said once, and is no event."""
-    return replace(finding, verdict=Verdict.SUSPECT) if finding.verdict is Verdict.DRIFT else finding

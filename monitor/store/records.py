@@ -147,7 +147,7 @@ class RunResult:
     price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
     cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
     `loops` and `reference_loops` what free agent loops came to; `protocol` is what the protocol probe saw,
-    `accumulated` what the runs of tool calls add up to, `stack_changes` what says that the serving stack was changed."""
+    `accumulated` what the runs of tool calls add up to, `stack_changes` what says that the stack was changed."""
 
     status: RunStatus
     error_code: str | None = None

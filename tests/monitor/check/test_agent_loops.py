@@ -14,7 +14,7 @@ from sqlalchemy import select
 from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.recall import loops_of
+from monitor.check.recall import said_of
 from monitor.check.reference import OpenReference
 from monitor.check.run import check_against, run_check
 from monitor.config import EndpointConfig, load_config
@@ -102,7 +102,7 @@ def _is_kept_without_a_word(data: DataDir, document: VerdictDocument) -> None:
         assert baseline is not None
         kept = str([store.scored(run_id), store.baseline_loops(baseline.id), store.evidence(run_id)])
         assert len(store.baseline_loops(baseline.id)) == 24
-        assert loops_of(store.evidence(run_id)) == document.loops
+        assert said_of(store.evidence(run_id)).loops == document.loops
     assert [word for word in words if word in kept] == []
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from monitor.drift.by_variant import by_variant, failing_more
-from monitor.drift.tool_questions import failures, paired
+from monitor.drift.questions import failures
+from monitor.drift.tool_questions import paired
 from monitor.drift.trigger import Paired
 from probes.tools.scored import Scored
 from tests.monitor.drift.scored_answers import scored
