@@ -42,6 +42,7 @@ class CallSlots:
     """The calls of one answer, in order of first appearance, and the quirks seen while they came.
 
     An integer `index` is a key, never a position. Without one, a new id opens a slot; anything else goes to the last.
+    Beside `tool_calls` the old `function_call` says the same once more, for clients that know nothing else.
     """
 
     def __init__(self, declared: Iterable[str]) -> None:
@@ -57,14 +58,16 @@ class CallSlots:
 
     def take_message(self, message: Mapping[str, Any]) -> None:
         """The calls of a plain answer: each entry is one."""
-        for entry in _entries(message):
+        entries = list(_entries(message))
+        for entry in entries:
             self._fill(self._open(), entry)
-        self._take_bare(message)
+        if not entries:
+            self._take_bare(message)
 
     def take_delta(self, delta: Mapping[str, Any]) -> bool:
         """The call deltas of one chunk; True where one of them carried argument text."""
         carried = [self._fill(self._slot_for(entry), entry) for entry in _entries(delta)]
-        return any([*carried, self._take_bare(delta)])
+        return any(carried) if carried else self._take_bare(delta)
 
     def conclude(self) -> set[Quirk]:
         """All quirks, those of the ids and the index base among them, which only the end can tell."""

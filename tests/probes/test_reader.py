@@ -254,6 +254,13 @@ def test_the_old_function_call_is_a_call_without_an_id() -> None:
     assert [(call.name, call.arguments) for call in completion.tool_calls] == [("f", {"a": 1})]
 
 
+def test_beside_tool_calls_the_old_function_call_is_no_other_call() -> None:
+    said = {"name": "f", "arguments": '{"a": 1}'}
+    call = {"id": "call__0_f_cmpl-1", "type": "function", "function": said}
+    message = {"role": "assistant", "content": None, "tool_calls": [call], "function_call": said}
+    assert [found.id for found in read_body(body(message)).tool_calls] == ["call__0_f_cmpl-1"]
+
+
 def test_bytes_that_are_no_utf8_are_not_the_servers_replacement() -> None:
     answer = reader()
     answer.feed(chunk({"content": "caf@"}).replace(b"@", b"\xe9") + chunk({}, "stop") + b"data: [DONE]\n\n")
