@@ -40,6 +40,7 @@ class Answer:
         self.positions: list[Position] = []
         self.shape: Shape | None = None
         self.text_chunks = 0
+        self.argument_chunks = 0
         self.covered_chunks = 0
         self._choice: int | None = None
         self._vacant = False
@@ -128,6 +129,7 @@ class Answer:
         if self.contents is not None:
             self.contents.append(spoken.content or "")
         has_arguments = self.calls.take_delta(delta)
+        self.argument_chunks += has_arguments
         has_calls = has_arguments or bool(delta.get("tool_calls"))
         entries = self._take_logprobs(choice.get("logprobs"))
         if spoken.content or spoken.reasoning:

@@ -98,10 +98,18 @@ def _numbers(answer: Answer, *, good: bool) -> set[Quirk]:
 
 
 def _masks_length(answer: Answer, calls: CallFindings, text: Text) -> bool:
-    usage, limit = answer.usage.last, answer.asked.max_tokens
-    if answer.finish.reason in (None, "length") or limit is None or usage is None or usage.completion_tokens != limit:
+    limit = answer.asked.max_tokens
+    if answer.finish.reason in (None, "length") or limit is None or _tokens(answer) != limit:
         return False
     return Quirk.TC_ARGS_INVALID_JSON in calls.quirks or (not calls.calls and is_cut(text, answer.asked))
+
+
+def _tokens(answer: Answer) -> int | None:
+    """As counted. Of a stream without a count its chunks: where they are as many as the limit, each was one."""
+    usage = answer.usage.last
+    if usage is not None:
+        return usage.completion_tokens
+    return answer.text_chunks + answer.argument_chunks
 
 
 def _completion(
