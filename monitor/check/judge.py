@@ -81,14 +81,15 @@ class Judge:
     def tool_answers(self, plan: ToolPlan, samples: Sequence[Sample]) -> ToolAnswers:
         """The answers scored, and those of the reference to the same requests where there is one that converses. Where
         it fails, that is no fault of the endpoint's answers."""
-        from monitor.check.tool_calls import ToolAnswers, score_all
+        from monitor.check.tool_calls import ToolAnswers, asked_of, score_all
 
         now, engine = score_all(plan, samples), self._reference.engine
         if not converses(engine):
             return ToolAnswers(now, ())
         told = partial(self._progress.step, "reference: tool calls")
+        counted = asked_of(plan, samples)
         try:
-            asked = ask_reference(engine, self._reference.allowed[0], plan.plan, told, within_s=self._answering_s)
+            asked = ask_reference(engine, self._reference.allowed[0], counted, told, within_s=self._answering_s)
         except EngineError:
             return ToolAnswers(now, (), "the reference could not be asked")
         return ToolAnswers(now, score_all(plan, asked))

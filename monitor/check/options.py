@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 DEFAULT_N = 40
 LEAST_N = 4
 MOST_N = 10_000
+# A call of one short argument takes about as many.
+LEAST_ANSWER_TOKENS = 16
+_PLAIN = ("n", "whole_suite", "answer_tokens", "timeout")
 _BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
 QUICK = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
@@ -28,7 +31,8 @@ OFFERED = (*QUICK, ProbeKind.AGENT_LOOPS)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
     whose turn it is, all experiments on parameters, streams under load, and agent loops in every way. load: of what
-    kind, where it is not the usual one. evals: the private suite to ask, by whoever has its key.
+    kind, where it is not the usual one. answer_tokens: the most that answers to tool-call cases may have, None for as
+    many as each case has room for. evals: the private suite to ask, by whoever has its key.
     timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
     keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
     stored that says so. Raises UsageError for what cannot be meant."""
@@ -40,6 +44,7 @@ class CheckOptions:
     save: bool = True
     confirms: bool = False
     whole_suite: bool = False
+    answer_tokens: int | None = None
     evals: EvalSuite | None = None
     load: Load | None = None
     keep_bodies: timedelta = timedelta(days=14)
@@ -49,14 +54,19 @@ class CheckOptions:
             raise UsageError(
                 f"--n {self.n} is not between {LEAST_N} and {MOST_N}.", remedy=f"The default is {DEFAULT_N}."
             )
+        if self.answer_tokens is not None and self.answer_tokens < LEAST_ANSWER_TOKENS:
+            raise UsageError(
+                f"--answer-tokens {self.answer_tokens} is less than {LEAST_ANSWER_TOKENS}.",
+                remedy="A call takes some dozen tokens; 128 are enough for most.",
+            )
         if self.timeout is not None and not self.timeout > 0.0:
             raise UsageError(f"--timeout {self.timeout:g} s is not above 0.", remedy="Give a time such as 90s or 10m.")
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The options of a queue entry: `probes` (names), `n`, `whole_suite`, `timeout`, `max_cost`, `max_requests`,
-        `max_tokens`; each has a default."""
-        known = {key: stored[key] for key in ("n", "whole_suite", "timeout") if stored.get(key) is not None}
+        """The options of a queue entry: `probes` (names), `n`, `whole_suite`, `answer_tokens`, `timeout`, `max_cost`,
+        `max_requests`, `max_tokens`; each has a default."""
+        known = {key: stored[key] for key in _PLAIN if stored.get(key) is not None}
         known["budget"] = Budget(*(stored.get(key) for key in _BUDGET))
         names = stored.get("probes")
         if names:
@@ -70,7 +80,7 @@ class CheckOptions:
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
         limits = dict(zip(_BUDGET, (self.budget.usd, self.budget.requests, self.budget.tokens), strict=True))
-        given = {"n": self.n, "whole_suite": self.whole_suite or None, "timeout": self.timeout, **limits}
+        given = {name: getattr(self, name) or None for name in _PLAIN} | limits
         return {"probes": [kind.value for kind in self.probes], **{k: v for k, v in given.items() if v is not None}}
 
 

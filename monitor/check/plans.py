@@ -162,6 +162,7 @@ def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
         part=extent.part,
         suspected=drawn.suspected,
         pool=drawn.pool,
+        answer_tokens=options.answer_tokens,
     )
 
 

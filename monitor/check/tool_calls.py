@@ -21,7 +21,7 @@ from monitor.verdict import RateValue
 from probes.plan import ProbeKind, Sample
 from probes.tools.case import Case
 from probes.tools.families.suite import Instance, instances
-from probes.tools.plan import ToolPlan, plan, share
+from probes.tools.plan import ToolPlan, plan, share, with_room
 from probes.tools.score import score
 from probes.tools.scored import Scored
 
@@ -53,20 +53,23 @@ def tool_plan(
     *,
     whole: bool,
     part: float = 1.0,
+    answer_tokens: int | None = None,
     suspected: Collection[str] = (),
     pool: Sequence[Instance] | None = None,
 ) -> ToolPlan:
     """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
     comes first: each stretch of a plan asks all its cases alike. Where checks are `suspected`, their cases alone, and
-    more often. `pool` is what calibration kept of T3's candidates."""
+    more often. `answer_tokens`: the most that answers may have; `pool`: what calibration kept of T3's candidates."""
     since = at - _START
     cases = [one.case for one in instances(seed, since // _EPOCH, pool=pool)]
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
+    if answer_tokens is not None:
+        cases = with_room(cases, answer_tokens)
     own = {name for name in suspected if name.startswith(_PREFIX)}
     made = plan(_again(cases, own) if own else cases, seed=seed, run_nonce=nonce)
     kept = made.plan.items[: ceil(len(made.plan.items) * part)]
-    return replace(made, plan=replace(made.plan, items=kept))
+    return replace(made, plan=replace(made.plan, items=kept), answer_tokens=answer_tokens)
 
 
 def _again(cases: Sequence[Case], suspected: Collection[str]) -> list[Case]:

@@ -24,6 +24,7 @@ from monitor.cli.load_options import Rate, Sizes, SloTexts, Streams, load_of, sl
 from monitor.cli.opened_suite import BUILT_IN, eval_suite
 from monitor.cli.output import print_json, stdout_console
 from monitor.cli.probe_options import (
+    AnswerTokens,
     AsJson,
     DryRun,
     Failing,
@@ -83,6 +84,7 @@ def probe(
     max_cost: MaxCost = None,
     max_requests: MaxRequests = None,
     max_tokens: MaxTokens = None,
+    answer_tokens: AnswerTokens = None,
     timeout: Timeout = None,
     as_json: AsJson = False,
     junit_file: JunitFile = None,
@@ -106,12 +108,15 @@ def probe(
     load = load_of(rate, streams, sizes)
     if (load or slo) and ProbeKind.LATENCY not in chosen:
         raise UsageError("--rate, --streams, --sizes and --slo are for latency.", remedy="Add --probe latency.")
+    if answer_tokens is not None and ProbeKind.TOOL_CALLS not in chosen:
+        raise UsageError("--answer-tokens is for tool calls.", remedy="Add --probe tool_calls, or --suite.")
     if promised := slos_of(slo):
         endpoint = replace(endpoint, slos=promised)
     options = CheckOptions(
         probes=chosen,
         n=n,
         whole_suite=suite == "full",
+        answer_tokens=answer_tokens,
         evals=evals,
         load=load,
         budget=Budget(max_cost, max_requests, max_tokens),

@@ -18,6 +18,9 @@ Resume = Annotated[
 MaxCost = Annotated[float | None, typer.Option(help="US dollars that may be spent; fewer requests fit it.")]
 MaxRequests = Annotated[int | None, typer.Option(help="Requests that may be sent, every try counted.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Tokens of prompts and answers that may be used.")]
+AnswerTokens = Annotated[
+    int | None, typer.Option(help="Tokens that answers to tool-call cases may have; other numbers come of it.")
+]
 Timeout = Annotated[str | None, typer.Option(help="Stop sending after this time, such as 90s or 10m.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")]
 JunitFile = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file.")]

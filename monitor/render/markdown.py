@@ -12,6 +12,7 @@ from monitor.render.wording import (
     PARAMETERS,
     RATES,
     VARIANTS,
+    answer_tokens_text,
     cause_text,
     check_cells,
     conclusion,
@@ -48,6 +49,8 @@ def markdown(document: VerdictDocument) -> str:
         _line(*fidelity_cells(fidelity), verdict_word(fidelity.verdict), fidelity_text(fidelity)),
         *_said(document),
     ]
+    if cut := answer_tokens_text(document):
+        lines += ["", f"{cut.capitalize()}."]
     lines += _latency(document)
     for check in document.checks:
         for telling in check.telling:

@@ -17,6 +17,7 @@ from monitor.render.wording import (
     PARAMETERS,
     RATES,
     VARIANTS,
+    answer_tokens_text,
     cause_text,
     check_cells,
     conclusion,
@@ -63,6 +64,8 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
     ):
         if rows:
             console.print(_table(names, rows))
+    if cut := answer_tokens_text(document):
+        console.print(cut)
     for name, text in protocol_rows(document.protocol) if document.protocol is not None else ():
         console.print(f"{name:<9} {_plain(text)}")
     for check in document.checks:

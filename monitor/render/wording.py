@@ -180,6 +180,13 @@ def variant_name(variant: str) -> str:
     return variant[:8]
 
 
+def answer_tokens_text(document: VerdictDocument) -> str | None:
+    """What the rates of tool calls are of, where they are not of whole answers."""
+    if document.answer_tokens is None:
+        return None
+    return f"answers to tool-call cases were cut at {document.answer_tokens} tokens, but where the case sets the limit"
+
+
 PARAMETERS = ("parameter", "now", "before", "why")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -24,6 +24,7 @@ _ORIGINALS_PER_REPLAY = 19
 # Between a request and its replay: so many that the first is answered, so few that a cache still holds it.
 _REPLAY_AFTER = 24
 _REPLAY = "-replay"
+_LIMIT = "max_tokens"
 
 
 class ItemId(NamedTuple):
@@ -38,13 +39,14 @@ class ToolPlan:
     """`cases` goes by item key, replays included; `twins` are the keys of the cases that run in both modes.
 
     `replays` says of each item that is sent a second time which one it repeats, byte for byte. It shows a cache of
-    answers, and is no repeat to be counted.
+    answers, and is no repeat to be counted. `answer_tokens`: what answers were cut to, None for the cases' own room.
     """
 
     plan: Plan
     cases: Mapping[str, Case]
     twins: frozenset[str]
     replays: Mapping[ItemId, ItemId]
+    answer_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,24 @@ def share(cases: Sequence[Case], turn: int, *, seed: bytes) -> list[Case]:
     return _spread(cases, "tool-share", seed)[turn % SHARES :: SHARES]
 
 
+def with_room(cases: Iterable[Case], most: int) -> list[Case]:
+    """The cases with room for answers of at most `most` tokens. They are other cases, with keys of their own: which
+    answers are cut is no matter of chance, so rates of the two are not to be compared.
+
+    A case that is about being cut keeps its limit, and one that has none stays without: it goes out bare.
+    """
+    return [_with_room(case, most) for case in cases]
+
+
 def suite_sha256(cases: Sequence[Case]) -> str:
     return hashlib.sha256("\n".join([PLAN_VERSION, *sorted(case.key for case in cases)]).encode()).hexdigest()
+
+
+def _with_room(case: Case, most: int) -> Case:
+    room = case.request.get(_LIMIT)
+    if room is None or room <= most or case.oracle.cut:
+        return case
+    return replace(case, request={**case.request, _LIMIT: most})
 
 
 def _tool_plan(

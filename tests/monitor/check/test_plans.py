@@ -54,14 +54,18 @@ def test_without_a_reference_a_confirming_check_asks_the_anchors() -> None:
 
 def test_options_come_back_from_the_queue_as_they_went_in() -> None:
     options = CheckOptions(
-        probes=(ProbeKind.LOGPROBS, ProbeKind.LATENCY), n=12, budget=Budget(0.5, 40, 9000), timeout=30.0
+        probes=(ProbeKind.LOGPROBS, ProbeKind.LATENCY),
+        n=12,
+        answer_tokens=128,
+        budget=Budget(0.5, 40, 9000),
+        timeout=30.0,
     )
 
     assert CheckOptions.from_json(options.to_json()) == options
     assert CheckOptions.from_json({}) == CheckOptions()
 
 
-@pytest.mark.parametrize("stored", [{"probes": ["logprobs", "tea_leaves"]}, {"n": 1}])
+@pytest.mark.parametrize("stored", [{"probes": ["logprobs", "tea_leaves"]}, {"n": 1}, {"answer_tokens": 15}])
 def test_options_that_cannot_be_meant_are_refused(stored: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         CheckOptions.from_json(stored)
@@ -106,6 +110,18 @@ def test_a_part_of_the_tool_requests_asks_every_case() -> None:
 
 def test_a_light_protocol_run_is_as_long_as_schedules_reckon() -> None:
     assert len(protocol_plan(SEED, NONCE, whole=False, tokenizer=VOCABULARY).items) == PROTOCOL
+
+
+def test_less_room_for_answers_is_less_to_pay() -> None:
+    def tokens(answer_tokens: int | None) -> int:
+        options = CheckOptions(probes=(ProbeKind.TOOL_CALLS,), answer_tokens=answer_tokens)
+        drawn = Drawn(SEED, NONCE, AT)
+        planned, estimate = affordable_plans(options, drawn, tokenizer=None, has_reference=False, prices=None)
+        assert planned.tools is not None
+        assert planned.tools.answer_tokens == answer_tokens
+        return estimate.tokens.completion
+
+    assert tokens(64) < tokens(128) < tokens(None) / 1.5
 
 
 def suite_of(items: int, reps: int = 1) -> EvalSuite:

@@ -12,11 +12,13 @@ from typing import Any
 import yaml
 
 from monitor import clock
+from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.run import run_check
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
+from monitor.render.markdown import markdown
 from monitor.verdict import VerdictDocument
 from probes.plan import ProbeKind
 from probes.tools.families.suite import instances
@@ -116,3 +118,16 @@ def test_right_answers_are_right_and_a_fault_is_drift_of_its_family_alone(tmp_pa
     assert (first.enrolled, loud(first), loud(second)) == (True, {}, {})
     assert [rate(first, name) for name in ("first_attempt_ok", "oracle_met", "schema_ok")] == [1.0, 1.0, 1.0]
     assert list(map(loud, broken)) == [{name: Verdict.DRIFT} for name in FAULTS]
+
+
+def test_answers_are_cut_where_less_room_is_wanted_and_the_verdict_says_so(tmp_path: Path) -> None:
+    data = DataDir(tmp_path / "data")
+    options = replace(OPTIONS, answer_tokens=64, budget=Budget(requests=60))
+    with ScriptedServer(Agent(Knowing(data.seed()))) as server:
+        document = run_check(endpoint_of(server, tmp_path), options, data, Silent())
+        limits = {request.json.get("max_tokens") for request in server.received}
+
+    assert document.answer_tokens == 64
+    assert "cut at 64 tokens" in markdown(document)
+    assert 64 in limits
+    assert not limits & set(range(1024, 20_000))

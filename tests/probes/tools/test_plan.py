@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from probes.plan import Item, ProbeKind
 from probes.tools.case import Case
-from probes.tools.plan import SHARES, ItemId, ToolPlan, plain_plan, plan, share
+from probes.tools.plan import SHARES, ItemId, ToolPlan, plain_plan, plan, share, with_room
 from tests.probes.tools.families.drawn import SEED, drawn
 
 CASES = [one.case for one in drawn(0)]
@@ -164,3 +164,16 @@ def test_a_plain_plan_has_neither_twins_nor_replays() -> None:
 
     assert (made.twins, made.replays) == (frozenset(), {})
     assert len(made.plan.items) == sum(case.reps for case in CASES)
+
+
+def test_less_room_is_room_for_every_answer_but_those_of_cases_that_set_it_or_send_none() -> None:
+    short = with_room(CASES, 96)
+
+    for before, after in zip(CASES, short, strict=True):
+        own = before.request.get("max_tokens")
+        kept = own is None or before.oracle.cut
+        assert after.request.get("max_tokens") == (own if kept else 96)
+        assert (after.key == before.key) is kept
+        assert (after.anchor, after.reps, after.oracle) == (before.anchor, before.reps, before.oracle)
+    assert any(case.oracle.cut for case in CASES)
+    assert with_room(short, 96) == with_room(short, 2048) == short
