@@ -18,7 +18,7 @@ from monitor.drift.tool_comparison import TRIGGER_CATEGORIES, compare_triggers, 
 from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
-from probes.plan import ProbeKind, Sample
+from probes.plan import Plan, ProbeKind, Sample
 from probes.tools.case import Case
 from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import ToolPlan, plan, share, with_room
@@ -88,6 +88,12 @@ def score_all(plan: ToolPlan, samples: Sequence[Sample]) -> list[Scored]:
         for sample in samples
         if (sample.item.key, sample.item.rep) not in plan.replays
     ]
+
+
+def asked_of(plan: ToolPlan, samples: Sequence[Sample]) -> Plan:
+    """What of the plan the endpoint was asked and counts: all that a comparison has a use for."""
+    sent = {(sample.item.key, sample.item.rep) for sample in samples} - plan.replays.keys()
+    return replace(plan.plan, items=tuple(item for item in plan.plan.items if (item.key, item.rep) in sent))
 
 
 def accumulated(

@@ -15,12 +15,13 @@ from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.run import run_check
+from monitor.check.tool_calls import asked_of, tool_plan
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
 from monitor.render.markdown import markdown
 from monitor.verdict import VerdictDocument
-from probes.plan import ProbeKind
+from probes.plan import Outcome, ProbeKind, Sample
 from probes.tools.families.suite import instances
 from tests.endpoints.agent import Agent
 from tests.endpoints.answers import Answer, Call, Refusal
@@ -131,3 +132,14 @@ def test_answers_are_cut_where_less_room_is_wanted_and_the_verdict_says_so(tmp_p
     assert "cut at 64 tokens" in markdown(document)
     assert 64 in limits
     assert not limits & set(range(1024, 20_000))
+
+
+def test_the_reference_is_asked_what_the_endpoint_was_asked_and_no_replay() -> None:
+    plan = tool_plan(bytes(32), bytes(16), clock.now(), whole=False)
+    sent = plan.plan.items[:150]
+    samples = [Sample(item, Outcome.OK, None, ()) for item in sent]
+
+    asked = asked_of(plan, samples).items
+
+    assert set(map(id, asked)) < set(map(id, sent))
+    assert {(item.key, item.rep) for item in sent} - {(item.key, item.rep) for item in asked} <= plan.replays.keys()
