@@ -44,7 +44,7 @@ from probes.profile.stack import Hint, hints
 from probes.profile.variants import feature_counts, variant_counts
 from probes.token_counts import ladder
 from probes.token_counts.bill import Charge, Price, bill
-from probes.token_counts.explain import EXACT, LEAST_COUNTS, Explanation, explanations
+from probes.token_counts.explain import EXACT, LEAST_COUNTS, Explanation, explanations, untold_tools
 from probes.token_counts.recount import recount
 from probes.token_counts.renderings import PromptCount, prompt_counts
 
@@ -328,6 +328,8 @@ def _token_fidelity(
         return Finding(Verdict.INCONCLUSIVE, why, unit="token", n=len(offsets))
     named = explanations(counts)
     words = [] if named == (EXACT,) else [_explained(named, offsets)]
+    if untold := untold_tools(counts):
+        words.append(f"{untold} prompts with tools are counted as if they had none: the model is not told of them")
     excesses = [extra for one in charges if (extra := _excess(one)) > 0]
     if len(excesses) >= _LEAST_EXCESSES:
         words.append(f"{len(excesses)} answers report {sum(excesses)} tokens more than came")

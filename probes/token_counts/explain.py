@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from probes.token_counts.renderings import REFERENCE, PromptCount
+from probes.token_counts.renderings import REFERENCE, TOOLS_LEFT_OUT, PromptCount
 
 # Fewer counts agree with something by chance.
 LEAST_COUNTS = 3
+# Two lists of tools of different lengths: a server that tells of them in any words counts one of them otherwise.
+_LEAST_UNTOLD = 2
 
 Holds = Callable[[PromptCount], bool]
 
@@ -40,6 +42,14 @@ def unexplained(counts: Sequence[PromptCount]) -> tuple[tuple[str, int], ...]:
     return tuple(
         (one.item_key, one.reported - one.expected) for one in counts if one.expected not in (None, one.reported)
     )
+
+
+def untold_tools(counts: Sequence[PromptCount]) -> int:
+    """Requests whose tools no template of the reference writes, counted as if they brought none: the model is not told
+    of them. 0 where any such request is counted otherwise, or there are too few."""
+    theirs = [count for count in counts if count.expected is None and TOOLS_LEFT_OUT in count.renderings]
+    untold = [count for count in theirs if count.renderings[TOOLS_LEFT_OUT] == count.reported]
+    return len(untold) if len(untold) == len(theirs) >= _LEAST_UNTOLD else 0
 
 
 def _found(counts: Sequence[PromptCount]) -> Iterator[Explanation]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reference_engine.interface import TokenizerBackend
 
 REFERENCE = "reference"
+TOOLS_LEFT_OUT = "tools left out"
 
 Request = Mapping[str, Any]
 
@@ -20,8 +21,8 @@ Request = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class PromptCount:
     """What the endpoint counted for one request. `renderings` holds what it should have by the reference, and by each
-    alternative that writes this request otherwise; it is empty where nothing exact can be expected, and `unknown` says
-    why."""
+    alternative that writes this request otherwise. Where nothing exact can be expected it lacks the reference's, and
+    `unknown` says why."""
 
     item_key: str
     rep: int
@@ -74,7 +75,7 @@ def _renderings(
     except EngineRequestError:
         return {}, "the reference's template refuses these messages"
     if base.tools_rendered == "hermes":
-        return {}, "the reference's template knows no tools"
+        return _untold(tokenizer, messages), "the reference's template knows no tools"
     found = {REFERENCE: len(base.ids)}
     alternatives = {**_OTHERWISE, **{f"template {name}": _by_template(text) for name, text in revisions.items()}}
     for name, render in alternatives.items():
@@ -85,6 +86,12 @@ def _renderings(
         if ids is not None:
             found[name] = len(ids)
     return found, ""
+
+
+def _untold(tokenizer: TokenizerBackend, messages: Sequence[Any]) -> Mapping[str, int]:
+    """What the messages alone come to; how a history of calls is written nobody knows either."""
+    plain = all(message["role"] != "tool" and not message.get("tool_calls") for message in messages)
+    return {TOOLS_LEFT_OUT: len(tokenizer.render(messages).ids)} if plain else {}
 
 
 Render = Callable[["TokenizerBackend", Sequence[Any], "Sequence[Any] | None"], "Sequence[int] | None"]
@@ -149,7 +156,7 @@ def _strict_functions(
 # Ways in which servers are known to write a conversation otherwise; None where this one comes out the same.
 _OTHERWISE: Mapping[str, Render] = {
     "no generation prompt": _without_generation_prompt,
-    "tools left out": _without_tools,
+    TOOLS_LEFT_OUT: _without_tools,
     "system message left out": _without_system,
     "history left out": _without_history,
     "blanks at the ends of messages left out": _trimmed,

@@ -10,7 +10,7 @@ import pytest
 from probes.completion import Completion, Usage
 from probes.plan import Item, Outcome, ProbeKind, Sample
 from probes.quirks import Disposition
-from probes.token_counts.explain import EXACT, Explanation, explanations, unexplained
+from probes.token_counts.explain import EXACT, Explanation, explanations, unexplained, untold_tools
 from probes.token_counts.ladder import STEPS, plan
 from probes.token_counts.renderings import PromptCount, prompt_counts
 from tests.endpoints.lawful import Lawful
@@ -157,6 +157,17 @@ def test_a_template_without_tools_expects_nothing_of_requests_with_them() -> Non
 
     assert [count.unknown for count in counts if count.has_tools] == ["the reference's template knows no tools"] * 3
     assert all(count.expected is not None for count in counts if not count.has_tools)
+
+
+@pytest.mark.parametrize(("told", "untold"), [(0, 2), (1, 0)])
+def test_tools_that_no_template_writes_are_missed_where_they_add_nothing_to_any_prompt(told: int, untold: int) -> None:
+    def count(request: Request) -> int:
+        written = told if len(request.get("tools", ())) > 1 else 0
+        return rendered(request, template=WITHOUT_TOOLS, tools=None) + written
+
+    samples = [sample(item, count(item.request)) for item in plan(SEED).items]
+    assert untold_tools(prompt_counts(samples, Templated(WITHOUT_TOOLS))) == untold
+    assert untold_tools(counted(rendered)) == 0
 
 
 def test_few_counts_explain_nothing() -> None:
