@@ -10,12 +10,15 @@ from typing import Any
 from probes.wire.argument_text import objects_in
 from probes.wire.json_value import as_object, as_text
 
+# Where a marker is talked about, as in "between <tool_call> and </tool_call>", a blank and a word follow.
+_BODY = r"(?:\s*(?:[{\[]|<(?!/))|\n?\w)"
+
 # What opens a call, each followed by the start of its body: a lone opening marker is a leaked token, not a call.
 _OPENINGS = re.compile(
     "|".join(
         (
-            r"<(?:\w+:)?tool_calls?>\s*[\w{\[<]",  # Hermes, Qwen, GLM, Hunyuan, MiniMax, Seed
-            r"<(?:longcat_tool_call|TOOLCALL|function_?call)>\s*[\w{\[<]",  # LongCat, Nemotron, Glaive
+            rf"<(?:\w+:)?tool_calls?>{_BODY}",  # Hermes, Qwen, GLM, Hunyuan, MiniMax, Seed
+            rf"<(?:longcat_tool_call|TOOLCALL|function_?call)>{_BODY}",  # LongCat, Nemotron, Glaive
             r"<function(?:=|\s+name=)\s*[\"']?\w",  # Qwen3-Coder, Llama 3.1
             r"<(?:\w+:)?function_calls>\s*[\w{\[<]",  # Olmo, Claude-like templates
             r"<(?:\w+:)?invoke\s+name=",  # Claude-like templates, Step

@@ -14,7 +14,7 @@ _TOKENS = re.compile(
             r"<\|(?:turn|channel|think|tool|tool_call|tool_response|image|audio)>",  # Gemma 4 opens with one bar
             r"<(?:turn|channel|think|tool|tool_call|tool_response|image|audio)\|>",  # and closes with one
             r"</?(?:start_of_turn|end_of_turn|start_function_call|end_function_call|end_of_utterance)>",  # Gemma
-            r"</?(?:\w+:)?tool_calls?>|</?tool_response>|</?(?:longcat_tool_call|TOOLCALL)>",  # Hermes, Qwen, MiniMax
+            r"</?(?:\w+:)?tool_calls?>|</?(?:longcat_tool_call|TOOLCALL)>",  # Hermes, Qwen, MiniMax
             r"</?arg_(?:key|value)>",  # GLM
             r"</?think>|\[/?THINK\]|◁/?think▷",  # DeepSeek R1, Qwen 3, Magistral, Kimi
             r"<(?:bos|eos|pad|unk|unused\d+|extra_id_\d+)>",  # SentencePiece vocabularies

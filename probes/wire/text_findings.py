@@ -34,10 +34,11 @@ class Text:
 
 
 def text_quirks(text: Text, calls: tuple[ToolCall, ...], asked: Asked, reason: str | None) -> set[Quirk]:
-    """The quirks of the text, given the parsed calls and the reason for which the answer ended."""
+    """The quirks of the text, given the parsed calls and the reason for which the answer ended. A call that was cut
+    is none, and stays text."""
     quirks = {Quirk.REASONING_FIELD_VARIANT} if text.tagged else set()
     if asked.chat and not calls and holds_call_syntax(text.visible, asked.tools):
-        quirks.add(Quirk.TC_AS_TEXT)
+        quirks |= {Quirk.TC_AS_TEXT} if reason != "length" else set()
     elif leaks(_spoken(text, calls), asked.texts):
         quirks.add(Quirk.SPECIAL_TOKEN_LEAK)
     if text.reasoning.strip() and not text.visible.strip() and not calls and reason == "stop":

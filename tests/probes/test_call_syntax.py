@@ -14,6 +14,8 @@ from probes.wire.call_syntax import TextCall, call_in, holds_call_syntax
         '{"harbour": "Fowey", "nights": 2}',
         "I will book it.<tool_call>",
         "<tool_call>  ",
+        "Write it as one JSON object between <tool_call> and </tool_call.",
+        "Put it between <tool_call></tool_call> tags.",
         "print(1)",
         "The action: book_berth",
     ],
@@ -30,6 +32,7 @@ def test_json_is_a_call_only_where_it_names_a_declared_tool() -> None:
 
 def test_marked_calls_are_calls_of_any_tool() -> None:
     assert holds_call_syntax('<tool_call>{"name": "x"}', [])
+    assert holds_call_syntax("<tool_call>get_time\n</tool_call>", [])
 
 
 @pytest.mark.parametrize(

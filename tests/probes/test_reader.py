@@ -254,6 +254,12 @@ def test_the_old_function_call_is_a_call_without_an_id() -> None:
     assert [(call.name, call.arguments) for call in completion.tool_calls] == [("f", {"a": 1})]
 
 
+@pytest.mark.parametrize(("finish", "quirks"), [("length", ()), ("stop", (Quirk.TC_AS_TEXT,))])
+def test_a_call_that_the_limit_cuts_stays_text(finish: str, quirks: tuple[Quirk, ...]) -> None:
+    message = {"role": "assistant", "content": '<tool_call>\n{"name": "f", "argum'}
+    assert read_body(body(message).replace(b"stop", finish.encode())).quirks == quirks
+
+
 def test_beside_tool_calls_the_old_function_call_is_no_other_call() -> None:
     said = {"name": "f", "arguments": '{"a": 1}'}
     call = {"id": "call__0_f_cmpl-1", "type": "function", "function": said}
