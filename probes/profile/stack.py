@@ -67,6 +67,12 @@ def _starts(stack: str, prefix: str) -> _Mark:
     )
 
 
+def _processing_alone(profile: Profile) -> bool:
+    """OpenAI's own servers send both."""
+    names = profile.features.get(Feature.HEADERS, "").split(",")
+    return "openai-processing-ms" in names and "openai-version" not in names
+
+
 _MARKS: tuple[_Mark, ...] = (
     *_has("vLLM", Feature.ENVELOPE_KEYS, "prompt_logprobs", "kv_transfer_params", "prompt_token_ids"),
     *_has("vLLM", Feature.CHOICE_KEYS, "stop_reason", "token_ids"),
@@ -81,6 +87,7 @@ _MARKS: tuple[_Mark, ...] = (
     _is(
         "llama.cpp", Feature.SYSTEM_FINGERPRINT, r"b\d+-[0-9a-f]{7,}", "its fingerprint is a build number and a commit"
     ),
+    _Mark("llama-cpp-python", "openai-processing-ms in headers, without openai-version", _processing_alone),
     _is("Ollama", Feature.SYSTEM_FINGERPRINT, r"fp_ollama", "its fingerprint is fp_ollama"),
     _is("Ollama", Feature.ID, r"chatcmpl-count", "ids are chatcmpl- and a short number"),
     _is(
@@ -92,7 +99,7 @@ _MARKS: tuple[_Mark, ...] = (
     *_has("TensorRT-LLM", Feature.CHOICE_KEYS, "disaggregated_params", "avg_decoded_tokens_per_iter"),
     *_has("OpenAI", Feature.ENVELOPE_KEYS, "service_tier", "obfuscation"),
     *_has("OpenAI", Feature.MESSAGE_KEYS, "annotations"),
-    *_has("OpenAI", Feature.HEADERS, "openai-processing-ms", "openai-version"),
+    *_has("OpenAI", Feature.HEADERS, "openai-version"),
     *_has("Azure", Feature.ENVELOPE_KEYS, "prompt_filter_results"),
     *_has("Azure", Feature.CHOICE_KEYS, "content_filter_results"),
     *_has("Azure", Feature.HEADERS, "apim-request-id", "x-ms-region", "azureml-model-session"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from probes.plan import ProbeKind, Sample
 from probes.profile.extract import profile_of, profiles_of
 from probes.profile.features import Feature
@@ -85,6 +87,12 @@ def test_llama_cpp_and_a_gateway_before_it_are_both_named() -> None:
         "llama.cpp",
         "OpenRouter",
     ]
+
+
+@pytest.mark.parametrize(("more", "stack"), [({}, "llama-cpp-python"), ({"openai-version": "2020-10-01"}, "OpenAI")])
+def test_a_header_that_others_copy_names_nobody_by_itself(more: dict[str, str], stack: str) -> None:
+    stamped = replace(OLD, headers={"openai-processing-ms": "12", **more})
+    assert [hint.stack for hint in hints([profile(stamped, STREAM)])] == [stack]
 
 
 def test_a_stack_without_marks_is_not_named() -> None:
