@@ -109,7 +109,8 @@ class LoadStatement(_Document):
 
 class RateValue(_Document):
     """`numerator` of `denominator`, of answers to tool-call cases or eval items, of agent loops or of streams; null
-    without a denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value."""
+    without a denominator. `excluded` counts what is in neither, by reason; `reference` is the reference's value over
+    the same requests, of which it may have left out others: of `reference_denominator`."""
 
     name: str
     value: float | None
@@ -119,6 +120,7 @@ class RateValue(_Document):
     interval: tuple[float, float] | None = None
     method: str
     reference: float | None = None
+    reference_denominator: int | None = None
 
 
 class LoopValue(_Document):

@@ -132,6 +132,7 @@ def rate_value(name: str, rate: Rate, reference: Rate | None = None) -> RateValu
         interval=None if rate.low is None or rate.high is None else (rate.low, rate.high),
         method=rate.method,
         reference=None if reference is None else reference.value,
+        reference_denominator=(reference.denominator or None) if reference is not None else None,
     )
 
 

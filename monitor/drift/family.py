@@ -68,7 +68,7 @@ def answered(sides: Sequence[tuple[Question[Any], Paired]], which: str = "in com
     """`which` says what cases are counted."""
     told = [found for question, both in sides if (found := _told(question, both))]
     cases = max(len(both) for _, both in sides)
-    why = f"{cases} cases {which}, and {LEAST_CASES} are needed"
+    why = f"{cases} case{'' if cases == 1 else 's'} {which}, and {LEAST_CASES} are needed"
     return Compared(
         told, [p for one in told for p in one.p_values], Finding(Verdict.INCONCLUSIVE, why, unit=RATE, n=cases)
     )

@@ -123,7 +123,8 @@ RATES = ("rate", "now", "of", "reference", "left out")
 
 
 def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
-    """As in RATES: the value with its interval, numerator and denominator, and what is in neither, by reason."""
+    """As in RATES: the value with its interval, numerator and denominator, the reference's value and denominator, and
+    what is in neither of the endpoint's, by reason."""
     named = {rate.name: rate for rate in rates}
     shown = [
         *(name for name in _SHOWN_RATES if name in named),
@@ -135,7 +136,10 @@ def rate_rows(rates: Sequence[RateValue]) -> list[tuple[str, ...]]:
 def _rate_row(rate: RateValue) -> tuple[str, ...]:
     counted = f"{rate.numerator:g}/{rate.denominator}" if rate.denominator else "–"
     now = with_interval(number(rate.value, "rate"), rate.interval, "rate")
-    return rate.name, now, counted, number(rate.reference, "rate"), _counts(rate.excluded)
+    theirs = number(rate.reference, "rate")
+    if rate.reference_denominator:
+        theirs += f" of {rate.reference_denominator}"
+    return rate.name, now, counted, theirs, _counts(rate.excluded)
 
 
 LOOPS = ("loop", "passed", "reference", "ended", "defects", "left out")
@@ -184,7 +188,9 @@ def answer_tokens_text(document: VerdictDocument) -> str | None:
     """What the rates of tool calls are of, where they are not of whole answers."""
     if document.answer_tokens is None:
         return None
-    return f"answers to tool-call cases were cut at {document.answer_tokens} tokens, but where the case sets the limit"
+    return (
+        f"answers to tool-call cases were cut at {document.answer_tokens} tokens, where the case leaves the limit open"
+    )
 
 
 PARAMETERS = ("parameter", "now", "before", "why")
