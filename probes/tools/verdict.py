@@ -93,7 +93,7 @@ def other_faults(case: Case, answer: Completion, calls: JudgedCalls) -> Iterator
         yield Fault.NOT_REFUSED
     # A call that the provider turned down ended in an error, and for no reason of its own.
     rejected = Quirk.TC_PROVIDER_REJECTED in answer.quirks
-    if oracle.finish and not rejected and answer.finish_reason not in oracle.finish:
+    if oracle.finish and not rejected and answer.finish_reason not in _finishes(oracle, called=bool(calls.scored)):
         yield Fault.FINISH
     if not calls.scored:
         yield from _lost_calls(case, answer)
@@ -157,6 +157,16 @@ def layer_of_answer(case: Case, scored: Scored) -> Layer | None:
     if Quirk.SPECIAL_TOKEN_LEAK in defects:
         stacks |= _OF_LEAKED_TOKENS
     return Layer.STACK if scored.right_repaired or faults <= stacks else Layer.MODEL
+
+
+def _finishes(oracle: Oracle, *, called: bool) -> tuple[str, ...]:
+    """What may end such an answer. One that calls where it should not, or the other way round, is wrong for that alone:
+    its end is right where it fits what came."""
+    if oracle.trigger is Trigger.MUST and not called:
+        return ("stop",)
+    if oracle.trigger is Trigger.MUST_NOT and called:
+        return ("tool_calls", "function_call")
+    return oracle.finish
 
 
 def _has_other_values(call: ScoredCall) -> bool:

@@ -17,7 +17,7 @@ from tests.mutation.scenes import BOOK_CALL, CALL, OFFERED, PAIR, TEXT, THINK_CA
 
 _MISSED = (Fault.NOT_CALLED, Layer.MODEL)
 _UNKNOWN = (Quirk.TC_UNKNOWN_TOOL, Rung.UNKNOWN_TOOL, Fault.CALL_BROKEN, Fault.CALL_MISSING, Fault.CALL_EXTRA)
-_AS_TEXT = (Quirk.TC_AS_TEXT, Fault.NOT_CALLED, Fault.CALL_AS_TEXT, Fault.FINISH, Layer.STACK)
+_AS_TEXT = (Quirk.TC_AS_TEXT, Fault.NOT_CALLED, Fault.CALL_AS_TEXT, Layer.STACK)
 
 _NAME, _ARGUMENTS = BOOK_CALL.name, BOOK_CALL.arguments
 _SYNTAXES = {
@@ -197,13 +197,12 @@ MUTATIONS = (
         Rung.VALUE_MISMATCH,
         Layer.MODEL,
     ),
-    always("no call where one is due", CALL, _as_text("Which berth shall it be?"), Fault.FINISH, *_MISSED),
+    always("no call where one is due", CALL, _as_text("Which berth shall it be?"), *_MISSED),
     always(
         "a call where none is due",
         OFFERED,
         says(lambda _: Answer(TEXT, calls=(BOOK_CALL,))),
         Fault.CALLED,
-        Fault.FINISH,
         Layer.MODEL,
     ),
     *(always(f"a call as text: {name}", CALL, _as_text(text), *_AS_TEXT) for name, text in _SYNTAXES.items()),
@@ -215,6 +214,7 @@ MUTATIONS = (
         Quirk.TC_AS_TEXT,
         Fault.NOT_CALLED,
         Fault.CALL_AS_TEXT,
+        Fault.FINISH,
         Layer.STACK,
     ),
     always(
@@ -224,7 +224,6 @@ MUTATIONS = (
         Quirk.SPECIAL_TOKEN_LEAK,
         Fault.NOT_CALLED,
         Fault.CALL_IN_REASONING,
-        Fault.FINISH,
         Layer.STACK,
     ),
     always(

@@ -31,7 +31,6 @@ MUTATIONS = (
         FORBIDDEN,
         says(lambda _: Answer(TEXT, calls=(BOOK_CALL,))),
         Fault.CALLED,
-        Fault.FINISH,
         Layer.STACK,
     ),
     always(

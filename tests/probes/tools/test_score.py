@@ -465,7 +465,7 @@ def test_a_finish_reason_can_be_demanded() -> None:
     demanding = case(BOOK, finish=("tool_calls",))
     assert faults(score(demanding, answer(demanding, call("book", GOOD), finish="stop"))) == {Fault.FINISH}
     uncalled = score(demanding, answer(demanding, content="Which?"))
-    assert faults(uncalled) == {Fault.FINISH, Fault.NOT_CALLED}
+    assert faults(uncalled) == {Fault.NOT_CALLED}
     assert uncalled.layer is Layer.MODEL
 
 
