@@ -265,7 +265,8 @@ def _access(samples: Sequence[Sample]) -> Iterator[Judgement]:
         error = SLIP ** len(found) if effect in (Effect.ACTS, Effect.IGNORED) else None
         reason = ", ".join(sorted(counts))
         if effect is Effect.ACTS:
-            alternatives = "all alternatives" if found[0].top_k == "all" else found[0].top_k
+            # A list that goes by text is short wherever two tokens read alike.
+            alternatives = "all alternatives" if any(one.top_k == "all" for one in found) else found[0].top_k
             reason = ", ".join(filter(None, (f"in the shape of {found[0].shape}", alternatives)))
         yield Judgement("logprobs", way, effect, reason, counts, error)
 

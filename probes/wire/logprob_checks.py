@@ -78,6 +78,8 @@ def _contradicts_itself(place: _Place, asked: Asked) -> bool:
     same = [abs(reading.value - sampled) for reading in place.same if reading.value is not None]
     if same and min(same) > _SAME_VALUE:
         return True
+    if asked.echo:  # the tokens of the prompt were given, not taken
+        return False
     leader = max([reading.value for reading in position.top if reading.value is not None], default=sampled)
     return asked.greedy and leader - sampled > _TIE
 
