@@ -9,6 +9,7 @@ from typing import Protocol
 from monitor.alerts.states import AlertState
 from monitor.drift.rule import Verdict
 from monitor.store.alert_records import AlertRecord
+from monitor.store.runs import ABANDONED
 from monitor.store.vocabulary import RunStatus
 
 
@@ -73,6 +74,9 @@ class Check(Protocol):
     @property
     def enrolled(self) -> bool: ...
 
+    @property
+    def error_code(self) -> str | None: ...
+
 
 class Standing(Protocol):
     """An endpoint's last check, and its last one with a verdict."""
@@ -96,7 +100,8 @@ def state_of(standing: Standing, alerts: Iterable[AlertRecord], *, maintenance: 
 
 
 def _of_checks(latest: Check | None, judged: Check | None) -> State:
-    if latest is not None and latest.status is RunStatus.FAILED:
+    # That a process of ours went away says nothing of the provider.
+    if latest is not None and latest.status is RunStatus.FAILED and latest.error_code != ABANDONED:
         return ERROR
     if judged is not None and judged.verdict is not None:
         new = judged.enrolled and judged.verdict is Verdict.INCONCLUSIVE

@@ -47,6 +47,7 @@ class CheckGlance:
     status: RunStatus
     verdict: Verdict | None
     enrolled: bool
+    error_code: str | None
     finished_at: datetime | None
 
 

@@ -15,6 +15,7 @@ from monitor.store.alert_records import AlertRecord
 from monitor.store.browse_records import EndpointOverview
 from monitor.store.entries import CheckEntry
 from monitor.store.records import EndpointRecord
+from monitor.store.runs import ABANDONED
 from monitor.store.vocabulary import AlertState, RunStatus, Severity, Trigger
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -22,11 +23,18 @@ ENDPOINT = EndpointRecord("ep_1", "acme", "https://a.test", "lark", "lark", {}, 
 
 
 def check(
-    status: RunStatus = RunStatus.SUCCEEDED, verdict: Verdict | None = None, *, enrolled: bool = False
+    status: RunStatus = RunStatus.SUCCEEDED,
+    verdict: Verdict | None = None,
+    *,
+    enrolled: bool = False,
+    error_code: str | None = None,
 ) -> CheckEntry:
     fields: dict[str, Any] = dict.fromkeys(CheckEntry.__dataclass_fields__)
     fields |= {"id": "chk_1", "trigger": Trigger.CLI, "status": status, "verdict": verdict, "enrolled": enrolled}
-    return CheckEntry(**fields)
+    return CheckEntry(**fields | {"error_code": error_code})
+
+
+GIVEN_UP = check(RunStatus.FAILED, error_code=ABANDONED)
 
 
 def alert(state: AlertState) -> AlertRecord:
@@ -47,6 +55,8 @@ def judged(verdict: Verdict, *, enrolled: bool = False) -> EndpointOverview:
         (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), None), states.CHECKING),
         (EndpointOverview(ENDPOINT, check(RunStatus.EXPIRED), None), states.WAITING),
         (EndpointOverview(ENDPOINT, check(RunStatus.FAILED), judged(Verdict.OK).judged), states.ERROR),
+        (EndpointOverview(ENDPOINT, GIVEN_UP, judged(Verdict.OK).judged), states.OK),
+        (EndpointOverview(ENDPOINT, GIVEN_UP, None), states.WAITING),
         (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), judged(Verdict.OK).judged), states.OK),
         (judged(Verdict.SUSPECT), states.SUSPECT),
         (judged(Verdict.DRIFT), states.DRIFT),

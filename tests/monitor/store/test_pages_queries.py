@@ -60,8 +60,8 @@ def test_the_board_has_each_endpoint_with_its_last_checks_and_open_alerts(
     one, two = board.endpoints
     assert (one.endpoint, two.endpoint) == (endpoint, other)
     assert (two.latest, two.judged) == (None, None)
-    assert one.latest == CheckGlance(waiting.id, RunStatus.QUEUED, None, False, None)
-    assert one.judged == CheckGlance(last, RunStatus.SUCCEEDED, Verdict.DRIFT, False, later(31))
+    assert one.latest == CheckGlance(waiting.id, RunStatus.QUEUED, None, False, None, None)
+    assert one.judged == CheckGlance(last, RunStatus.SUCCEEDED, Verdict.DRIFT, False, None, later(31))
     assert [each.id for each in board.alerts] == [alert]
 
 
