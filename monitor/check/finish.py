@@ -40,6 +40,7 @@ from monitor.drift.rule import Verdict, roll_up
 from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.store.series import Span
+from monitor.store.text import foreign_id
 from monitor.usage import Tokens
 from monitor.verdict import (
     ENROLLED,
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from monitor.check.protocol import ProtocolAnswers
     from monitor.check.tool_calls import ToolAnswers
     from probes.loops.plan import LoopPlan
+
+_LONGEST_NAME = 256
 
 
 class AskedCheck:
@@ -385,9 +388,9 @@ def _eval_baseline_change(past: Past, drift: Verdict, *, new: bool) -> Enrol | J
 
 
 def _served_model(samples: Sequence[Sample]) -> str | None:
-    """The first name the endpoint gave its model, without keys of ours that it may repeat there."""
+    """The first name the endpoint gave its model, without what it may repeat there of keys and private prompts."""
     found = (s.completion.model for s in samples if s.completion and s.completion.model)
-    return next(map(redact_known, found), None)
+    return next((foreign_id(redact_known(name), _LONGEST_NAME) for name in found), None)
 
 
 def _served_fingerprint(samples: Sequence[Sample]) -> str | None:

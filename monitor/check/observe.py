@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation
+from monitor.store.text import foreign_id, without_secrets
 from monitor.usage import claimed_count
 from probes.accounting import expected_prompt_tokens
 from probes.logprobs import first_token
 from probes.plan import ProbeKind, Sample
 from probes.quirks import Disposition
 from reference_engine import TokenizerBackend
+
+_LONGEST_ID = 256
 
 
 def observe(
@@ -43,12 +47,18 @@ def _observation(
         item_key=sample.item.key,
         rep=sample.item.rep,
         anchor=sample.item.anchor,
-        tokens=token.tokens if token is not None else (),
+        tokens=tuple(map(_kept, token.tokens)) if token is not None else (),
         logprobs=np.array(token.logprobs if token is not None else (), dtype=np.float64),
-        sampled=token.sampled if token is not None else None,
+        sampled=_kept(token.sampled) if token is not None and token.sampled is not None else None,
         reference_tokens=expectation.reference_tokens if expectation is not None else (),
         expected=expectation.expected if expectation is not None else {},
         prompt_tokens=claimed_count(usage.prompt_tokens) if usage is not None else None,
         expected_prompt_tokens=expected_count,
-        response_id=completion.id if completion is not None else None,
+        response_id=foreign_id(completion.id, _LONGEST_ID) if completion is not None else None,
     )
+
+
+def _kept(token: bytes) -> bytes:
+    """Of a token that repeats a key of this process a digest, which still tells it from others."""
+    text = token.decode("utf-8", "surrogateescape")
+    return token if without_secrets(text) == text else hashlib.sha256(token).hexdigest().encode()

@@ -276,7 +276,7 @@ def _profiles(samples: Sequence[Sample]) -> Iterator[Profile]:
     judged = [one for one in samples if one.outcome in (Outcome.OK, Outcome.REFUSED)]
     for sample, profile in profiles_of(judged):
         kind = f"{profile.kind}, {_part(sample.item.key)}" if sample.outcome is Outcome.REFUSED else profile.kind
-        yield replace(clean(profile), kind=kind)
+        yield replace(clean(profile, sample.request), kind=kind)
 
 
 def _part(key: str) -> str:

@@ -16,12 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from monitor.errors import StorageError
 from monitor.store.frames import compress, decompress
+from monitor.store.text import foreign_id
 from probes.tools.scored import Scored, ScoredCall
 from probes.wire.argument_schema import SchemaFault
 
 MAGIC = b"SCO"
 VERSION = 1
 _MAX_BYTES = 4 * 1024 * 1024
+_LONGEST_REASON = 64
 _REMEDY = "Restore the database from a backup; the run's verdict itself is not affected."
 
 
@@ -30,6 +32,7 @@ def encode_scored(answer: Scored) -> bytes:
         answer,
         calls=tuple(map(_without_words, answer.calls)),
         content_fault=answer.content_fault and _without_place(answer.content_fault),
+        finish_reason=foreign_id(answer.finish_reason, _LONGEST_REASON),
     )
     return MAGIC + bytes([VERSION]) + compress(_adapter().dump_json(kept, exclude_defaults=True))
 

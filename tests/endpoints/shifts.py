@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.endpoints.agent import Agent
 from tests.endpoints.answers import Answer, Call, Json
 from tests.endpoints.lawful import WORDS
-from tests.endpoints.server import Connection, Received
+from tests.endpoints.server import Connection, Handler, Received
 from tests.endpoints.wire import Wire
 
 Chance = Callable[[str], float]
@@ -71,7 +70,7 @@ def prompted(text: str) -> Wire:
 class Mixed:
     """An endpoint of which another answers a share of the traffic."""
 
-    def __init__(self, most: Agent, other: Agent, share: float, seed: int = 11) -> None:
+    def __init__(self, most: Handler, other: Handler, share: float, seed: int = 11) -> None:
         self._most, self._other, self._share = most, other, share
         self._rng = random.Random(seed)
 

@@ -10,8 +10,8 @@ from probes.plan import Item, Plan, ProbeKind, Sample
 from probes.tools.families.reasoning import TEMPLATE_SWITCH
 from probes.tools.families.suite import Instance, instances
 from tests.endpoints.agent import Agent
-from tests.endpoints.answers import Answer, Call, Refusal
 from tests.endpoints.clock import TickingClock
+from tests.endpoints.knowing import right
 from tests.endpoints.server import ScriptedServer
 from tests.endpoints.wire import Wire
 from tests.mutation.running import Red, red_of_case
@@ -37,8 +37,8 @@ def red_families(wire: Wire, *, only: Iterable[str] = FAMILIES) -> dict[str, Red
     names = sorted(only)
     streams = {name for name in names[::2] if not name.startswith("T11 ")}
     items = [_item(name, FAMILIES[name], stream=name in streams) for name in names]
-    right = {_asked(one.case.request): one for one in FAMILIES.values()}
-    endpoint = Agent(lambda request, _: _right(right[_asked(request)]), wire)
+    known = {_asked(one.case.request): one for one in FAMILIES.values()}
+    endpoint = Agent(lambda request, _: right(known[_asked(request)].answer), wire)
     with ScriptedServer(endpoint) as server:
         made = Plan(ProbeKind.TOOL_CALLS, tuple(items), "0" * 64, "1")
         samples = send(target(server.base_url, max_concurrency=1), made, clock=TickingClock()).samples
@@ -57,11 +57,3 @@ def _item(name: str, one: Instance, *, stream: bool) -> Item:
 def _asked(request: Mapping[str, Any]) -> str:
     return json.dumps(request["messages"], sort_keys=True)
 
-
-def _right(one: Instance) -> Answer | Refusal:
-    answer = one.answer
-    if answer.refuses is not None:
-        return Refusal.of(answer.refuses)
-    calls = tuple(Call(call.name, call.arguments) for call in answer.calls)
-    # Where a right answer is cut, it says so; all else follows from what there is of it.
-    return Answer(answer.content, answer.reasoning or "", calls, "length" if answer.finish == "length" else None)

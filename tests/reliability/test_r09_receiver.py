@@ -31,7 +31,7 @@ from tests.monitor.deliveries.receiver import Receiver, Taken, busy
 pytestmark = pytest.mark.reliability
 
 HANG_GUARD_S = 60
-TURNS, PROVIDERS = 50, 5
+PROVIDERS = 5
 
 
 @pytest.fixture
@@ -44,16 +44,16 @@ def private(name: str, receiver: Receiver) -> Channel:
     return channel(name, receiver.url, allow_private=True, per_minute=10_000)
 
 
-def live_through_an_hour_of_alerts(service: Courier) -> None:
-    """500 events in five groups within an hour: every 72 s an alert of each group fires, and is over 36 s later."""
-    for turn in range(TURNS):
+def live_through_an_hour_of_alerts(service: Courier, turns: int) -> None:
+    """In each turn of an hour an alert of each of five groups fires, and is over half a turn later."""
+    for turn in range(turns):
         numbers = range(turn * PROVIDERS, (turn + 1) * PROVIDERS)
         for number in numbers:
             service.fire(number, provider=f"p{number % PROVIDERS}")
-        service.work_for(timedelta(seconds=36))
+        service.work_for(HOUR / turns / 2)
         for number in numbers:
             service.resolve(number)
-        service.work_for(timedelta(seconds=36))
+        service.work_for(HOUR / turns / 2)
 
 
 def wait(entry: DeliveryEntry) -> timedelta:
@@ -70,13 +70,14 @@ def in_order(taken: list[Taken]) -> bool:
     return all(states == sorted(states) and states.count("resolved") == 1 for states in told.values())
 
 
+@pytest.mark.parametrize("turns", [12, pytest.param(50, marks=pytest.mark.soak)])
 def test_a_receiver_that_was_down_for_an_hour_gets_everything_once_and_in_order_and_no_other_waits(
-    database_url: str, receivers: tuple[Receiver, Receiver]
+    database_url: str, receivers: tuple[Receiver, Receiver], turns: int
 ) -> None:
     down, healthy = receivers
     with courier(database_url, private("down", down), private("healthy", healthy)) as service:
         down.fault = hostile.always(503, "down")
-        live_through_an_hour_of_alerts(service)
+        live_through_an_hour_of_alerts(service, turns)
         down.fault = None
         service.work_for(70 * MINUTE)
 
@@ -86,9 +87,9 @@ def test_a_receiver_that_was_down_for_an_hour_gets_everything_once_and_in_order_
             sent = [entry.id for entry in service.entries(channel=name) if entry.type != "monitor.degraded"]
             taken = [message for message in receiver.taken if message.type != "monitor.degraded"]
             assert sorted(message.id for message in taken) == sorted(sent)
-            assert len(sent) == 2 * TURNS * PROVIDERS
+            assert len(sent) == 2 * turns * PROVIDERS
             assert [group for group, messages in receiver.by_group().items() if not in_order(messages)] == []
-            assert len({alert for message in taken for alert in message.states}) == TURNS * PROVIDERS
+            assert len({alert for message in taken for alert in message.states}) == turns * PROVIDERS
         assert max(down.tries.values()) > 5
         assert set(healthy.tries.values()) == {1}
         assert max(wait(entry) for entry in service.entries(channel="healthy")) < timedelta(seconds=5)
