@@ -65,6 +65,11 @@ def with_values(answer: Scored) -> bool | None:
     return _passes(answer, Rung.VALUE_MISMATCH) if all(call.judged for call in answer.calls) else None
 
 
+def with_all_calls(answer: Scored) -> bool | None:
+    """Of cases that ask for several: calls that are there may all be right where others are lost."""
+    return answer.parallel_exact if answer.excluded is None and answer.calls else None
+
+
 def _passes(answer: Scored, rung: Rung) -> bool | None:
     """Whether all its calls get past the rung; an answer that called nothing says nothing of arguments."""
     if answer.excluded is not None or not answer.calls:
@@ -97,5 +102,6 @@ QUESTIONS: Mapping[Family, Sequence[Question[Scored]]] = {
     Family.ARGUMENTS: (
         Question(within_schema, DEFAULT_MARGINS["schema_ok"], more_fail),
         Question(with_values, DEFAULT_MARGINS["value_ok"], more_fail),
+        Question(with_all_calls, DEFAULT_MARGINS["value_ok"], more_fail),
     ),
 }

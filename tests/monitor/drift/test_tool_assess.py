@@ -95,6 +95,16 @@ def test_arguments_outside_their_schema_are_a_change_of_arguments_alone() -> Non
     assert loud(against_past(now, run(2))) == {Family.ARGUMENTS: Verdict.DRIFT}
 
 
+def test_calls_that_are_lost_beside_right_ones_are_a_change_of_arguments_alone() -> None:
+    def parallel(exact: bool, reps: int) -> list[Scored]:
+        facts = {"called": True, "calls": (call(Rung.OK),), "parallel_exact": exact}
+        return [scored(f"t9-{number}", rep=rep, **facts) for number in range(12) for rep in range(reps)]
+
+    found = against_past([*run(1), *parallel(exact=False, reps=5)], [*run(2), *parallel(exact=True, reps=10)])
+
+    assert loud(found) == {Family.ARGUMENTS: Verdict.DRIFT}
+
+
 def test_requests_that_fail_are_a_change_of_availability_alone() -> None:
     lost = scored("t3-0", completed=False, availability=LOST, excluded=Exclusion.TRANSPORT)
     now = [replace(lost, case_key=one.case_key, rep=one.rep) if i % 10 == 0 else one for i, one in enumerate(run(1))]
