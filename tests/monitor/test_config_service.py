@@ -77,7 +77,7 @@ MISTAKES = [
     ("maintenance: [ { id: a, rrule: every sunday, duration: 1h } ]", "maintenance[0].rrule", "RFC 5545"),
     ("maintenance: [ { id: a, rrule: FREQ=DAILY;BYDAY=XX, duration: 1h } ]", "maintenance[0].rrule", "RFC 5545"),
     ("maintenance: [ { id: a, rrule: FREQ=DAILY;COUNT=3, duration: 1h } ]", "maintenance[0].rrule", "needs starts"),
-    ("maintenance: [ { id: a, rrule: FREQ=DAILY;BYYEARDAY=400, duration: 1h } ]", "maintenance[0].rrule", "never"),
+    ("maintenance: [ { id: a, rrule: FREQ=YEARLY;BYYEARDAY=400, duration: 1h } ]", "maintenance[0].rrule", "never"),
     ("maintenance: [ { id: a, starts: 2026-12-01, duration: 1h } ]", "maintenance[0].starts", "2026-12-01T02:00"),
     ("maintenance: [ { id: a, starts: 2026-12-01T02:00Z, duration: 1h } ]", "maintenance[0].starts", "in tz"),
     ("retention: { bodies: forever }", "retention.bodies", "duration"),

@@ -55,13 +55,11 @@ SUITE = EvalSuite("sums", 1, "5" * 64, tuple(map(_sum, range(11, 71))))
 
 @dataclass(frozen=True)
 class Said:
-    """What a whole check says. `checks` found something, `quirks` were seen in how many answers, `moved` are features
-    of the stack; `caching` is whether answers are stored ones. `ended` is the code of what ended the asking."""
+    """What a whole check says. `moved` are features of the stack; `ended` is the code of what ended the asking."""
 
     checks: Mapping[str, Verdict] = field(default_factory=dict)
-    quirks: Mapping[str, int] = field(default_factory=dict)
+    quirks: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
-    caching: str = ""
     ended: str | None = None
     documents: tuple[VerdictDocument, ...] = ()
 
@@ -71,15 +69,17 @@ class Said:
         statement = next(one.protocol for one in documents if one.protocol is not None)
         return cls(
             {**checks, "fidelity": documents[0].fidelity.verdict},
-            {one.name: one.count for each in documents for one in each.quirks if one.name not in _OF_THE_CLOCK},
+            frozenset(one.name for each in documents for one in each.quirks) - _OF_THE_CLOCK,
             frozenset(one.feature for one in statement.moved),
-            statement.caching,
             documents=documents,
         )
 
     @property
     def red(self) -> set[str]:
         return {name for name, verdict in self.checks.items() if verdict in _FOUND}
+
+    def rate(self, name: str) -> float | None:
+        return next(one.value for document in self.documents for one in document.rates if one.name == name)
 
 
 @dataclass
@@ -108,8 +108,7 @@ class Watched:
             "slug": "x",
             "base_url": server.base_url,
             "allow_private": True,
-            # One at a time, so that what is left to chance falls the same way each time.
-            "limits": {"max_concurrency": 1},
+            "limits": {"max_concurrency": 16},
             "models": [{"model": "lark", "name": "acme/lark-30b"}],
         }
         file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
@@ -144,11 +143,10 @@ class Watched:
 
 def _probes(drawn: Drawn) -> Planned:
     """As a check has them, but of tool calls each case about once rather than an eighth of the cases five times."""
-    options, extent = CheckOptions(probes=_PROBES), Extent(SINGLES)
-    made = make_plans(options, drawn, has_reference=False, extent=extent, tokenizer=REFERENCE)
+    others = CheckOptions(probes=tuple(kind for kind in _PROBES if kind is not ProbeKind.TOOL_CALLS))
+    made = make_plans(others, drawn, has_reference=False, extent=Extent(SINGLES), tokenizer=REFERENCE)
     tools = tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=True, part=PART)
-    plans = (tools.plan if plan.probe is ProbeKind.TOOL_CALLS else plan for plan in made.plans)
-    return Planned(tuple(plans), tools)
+    return Planned((tools.plan, *made.plans), tools)
 
 
 def _suite(_: Drawn) -> Planned:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 from tests.endpoints import hostile
@@ -35,6 +36,7 @@ from tests.endpoints.shifts import Mixed, deaf, prompted
 from tests.endpoints.wire import DONE, Wire
 from tests.mutation.composed import chats, endpoint, knowing
 from tests.mutation.survey import tokens_in
+from tests.mutation.variations import EITHER, STREAMED, WHOLE
 
 # What makes the endpoint as it is after the change.
 Mutant = Callable[[], Handler]
@@ -60,7 +62,7 @@ def _streamed(found: list[bytes]) -> bool:
 
 
 def at_times(fault: Handler, every: int = 10) -> Mutant:
-    """`fault` for each so-many-th request, but for none of the first: an endpoint has to be met first."""
+    """`fault` for each so-many-th request."""
 
     def mutant() -> Handler:
         right, seen = endpoint(), 0
@@ -118,7 +120,9 @@ def _eager(request: Json) -> Json:
 def _as_text(answer: Answer) -> Answer:
     if not answer.calls:
         return answer
-    told = (f'<tool_call>\n{{"name": "{one.name}", "arguments": {one.arguments}}}\n</tool_call>' for one in answer.calls)
+    told = (
+        f'<tool_call>\n{{"name": "{one.name}", "arguments": {one.arguments}}}\n</tool_call>' for one in answer.calls
+    )
     return Answer("\n".join(told))
 
 
@@ -248,9 +252,9 @@ def _other_model(place: Json) -> None:
     """Each alternative is likelier or less likely than before, by a fifth of a nat or so and always the same."""
     rng = random.Random(place["token"])
     entries = place["top_logprobs"]
-    moved = sorted((entry["logprob"] + rng.gauss(0, 0.2) - 0.7 for entry in entries), reverse=True)
-    for entry, value in zip(entries, moved, strict=True):
-        entry["logprob"] = value
+    moved = sorted((one["logprob"] + rng.gauss(0, 0.2) - 0.7 for one in entries), reverse=True)
+    for alternative, value in zip(entries, moved, strict=True):
+        alternative["logprob"] = value
     place["logprob"] = entries[0]["logprob"]
 
 
@@ -305,11 +309,6 @@ _BUSY = hostile.error("Too many requests.", code=429)
 _FINGERPRINT = each(lambda value: value.update(system_fingerprint="fp_quantized"))
 
 
-async def _breaks_off(received: Received, connection: Connection) -> None:
-    """Whatever was asked, a stream of one delta."""
-    await hostile.truncated_stream(received, connection)
-
-
 MUTANTS: dict[str, Mutant] = {
     # Frames.
     "[DONE] missing": wired(of_streams(blocks(lambda found: found[:-1]))),
@@ -326,7 +325,9 @@ MUTANTS: dict[str, Mutant] = {
     "id missing": wired(each(lambda value: value.pop("id"))),
     "ids of another form": wired(each(lambda value: value.update(id=f"cmpl_{value['id'][-24:]}"))),
     "object of completions": wired(each(lambda value: value.update(object="text_completion"))),
-    "object of a whole answer in streams": wired(of_streams(each(lambda value: value.update(object="chat.completion")))),
+    "object of a whole answer in streams": wired(
+        of_streams(each(lambda value: value.update(object="chat.completion")))
+    ),
     "model alias changed": wired(each(lambda value: value.update(model="lark-30b-fp8"))),
     "another fingerprint": wired(_FINGERPRINT),
     "another server": wired(Wire(headers={"Server": "uvicorn"})),
@@ -353,7 +354,6 @@ MUTANTS: dict[str, Mutant] = {
     "prompt_tokens + 1": wired(usage(_tokens("prompt_tokens", 1))),
     "a hidden system prompt": wired(prompted("Be brief.")),
     "several tokens a chunk": wired(chunks(_two_to_a_chunk)),
-    "another response header": wired(Wire(headers={"X-Backend": "b7"})),
     # Calls.
     "index missing": wired(entry(lambda call: call.pop("index", None))),
     "index from 1": wired(entry(lambda call: "index" in call and call.update(index=call["index"] + 1))),
@@ -411,7 +411,6 @@ MUTANTS: dict[str, Mutant] = {
         if_json(_first(lambda name, value: {name: f"{value}\ufffd" if isinstance(value, str) else value}))
     ),
     "arguments: line ends unescaped": wired(arguments(lambda text: text.replace("\\n", "\n"))),
-    "arguments: 1 KB at most": wired(arguments(lambda text: text[:1024])),
     # What was asked for.
     "max_tokens ignored": wired(deaf("max_tokens")),
     "temperature ignored": wired(deaf("temperature")),
@@ -458,9 +457,7 @@ MUTANTS: dict[str, Mutant] = {
     "a web page at times": at_times(hostile.html()),
     "400 for nothing at times": at_times(answered(400, hostile.error("No."))),
     "a tenth of the prompts never calls": lambda: chats(Agent(_some_never_call, count=tokens_in)),
-    "a quarter of the traffic at another stack": lambda: Mixed(  # type: ignore[arg-type]
-        endpoint(), endpoint(_FINGERPRINT), 0.25
-    ),
+    "a quarter of the traffic at another stack": lambda: Mixed(endpoint(), endpoint(_FINGERPRINT), 0.25),
     "answers from a cache": _caching,
     # Always.
     "401": always(answered(401, hostile.error("No."))),
@@ -468,3 +465,20 @@ MUTANTS: dict[str, Mutant] = {
     "a web page": always(hostile.html()),
     "no choices": always(answered(200, {"id": "x", "object": "chat.completion", "choices": []})),
 }
+
+
+def in_turn() -> Handler:
+    """Writes one answer after the other in another of the lawful ways."""
+    wires = [*map(of_streams, STREAMED.values()), *EITHER.values(), *map(of_bodies, WHOLE.values())]
+    ways = [
+        chats(Agent(knowing(), wire, count=tokens_in, rng=random.Random(place), answered=place * 10_000))
+        for place, wire in enumerate(wires)
+    ]
+    turn = cycle(ways)
+
+    async def handler(received: Received, connection: Connection) -> None:
+        # Whoever asks for several choices would count one too many as ignored.
+        several = received.body and received.json.get("n", 1) > 1
+        await (ways[0] if several else next(turn))(received, connection)
+
+    return handler

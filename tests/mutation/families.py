@@ -56,4 +56,3 @@ def _item(name: str, one: Instance, *, stream: bool) -> Item:
 
 def _asked(request: Mapping[str, Any]) -> str:
     return json.dumps(request["messages"], sort_keys=True)
-

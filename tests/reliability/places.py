@@ -59,7 +59,7 @@ def meant(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
-    return plain.replace("\\n", "\n").replace("\\\"", "\"").replace("\\/", "/")
+    return plain.replace("\\n", "\n").replace('\\"', '"').replace("\\/", "/")
 
 
 def _shown(value: Any) -> str:

@@ -35,18 +35,20 @@ ITEM = "canary-item-3be5: how many gulls sit on the pier of Zennorel?"
 ITEMS = 12
 # Where whoever runs the endpoint is shown what was asked of it, and where exchanges are kept.
 BUNDLED, BODIES = "bundle", "sample_body"
-FAILURES = ("429", "500", "not-json", "slow")
-LOGGERS = ("monitor", "probes", "reference_engine", "sqlalchemy", "celery", "asyncio")
+FAILURES = ("429", "500", "not-json")
+# Each takes a timeout: one among the tool calls, one in the protocol, one of the private items.
+SLOW = (24, 110, 308)
+LOGGERS = ("monitor", "probes", "reference_engine", "celery", "asyncio")
 
 
 @dataclass
 class Repeating:
-    """Lawful until it is told to repeat; then every eighth request fails, each time in another way. `left` is after how
-    many requests the key is refused. Notices come here too."""
+    """Lawful until it is told to repeat; then every eighth request fails, each time in another way, and some are never
+    answered. `left` is after how many requests the key is refused. Notices come here too."""
 
     repeats: bool = False
     left: int | None = None
-    asked: int = 0
+    repeated: int = 0
     prompts: set[str] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
     agent: Agent = field(default_factory=lambda: Agent(_answer))
@@ -61,13 +63,18 @@ class Repeating:
         asked = [text for text in texts if isinstance(text, str)]
         self.prompts.update(text for text in asked if ITEM not in text)
         said = f"{received.headers.get('authorization')} {' '.join(asked)}"
-        self.asked += 1
         if self.left is not None:
             self.left -= 1
         await self._answer(request, said, received, connection)
 
+    def _failure(self) -> str | None:
+        self.repeated += 1
+        if self.repeated in SLOW:
+            return "slow"
+        return None if self.repeated % 8 else FAILURES[self.repeated // 8 % len(FAILURES)]
+
     async def _answer(self, request: Json, said: str, received: Received, connection: Connection) -> None:
-        failure = FAILURES[self.asked // 8 % len(FAILURES)] if self.repeats and self.asked % 8 == 0 else None
+        failure = self._failure() if self.repeats else None
         if self.left is not None and self.left < 0:
             await _refuse(401, said, connection)
         elif failure == "slow":
@@ -147,13 +154,19 @@ def verbose() -> Iterator[None]:
 @pytest.fixture
 def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """`monitor` in this process, over the service's database."""
-    for name, value in {**service.environment, "CANARY_KEY": KEY, "CANARY_SECRET": SECRET, "MONITOR_DEBUG": "1"}.items():
+    for name, value in {
+        **service.environment,
+        "CANARY_KEY": KEY,
+        "CANARY_SECRET": SECRET,
+        "MONITOR_DEBUG": "1",
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MONITOR_CONFIG", str(service.folder / "providers.yaml"))
     monkeypatch.chdir(service.folder)
     return lambda *words: main(words)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)], indirect=True)
 def test_r18_of_what_an_endpoint_repeats_nothing_gets_out_by_any_probe(
     service: Service,
     repeating: tuple[Repeating, str],
@@ -169,11 +182,12 @@ def test_r18_of_what_an_endpoint_repeats_nothing_gets_out_by_any_probe(
     asked_by_all(service, endpoint_id, command, "lawful")
     handler.repeats = True
     asked_by_all(service, endpoint_id, command, "repeating")
+    bundles = dict(packed(service, command))
     handler.left = 9
     asked_by_all(service, endpoint_id, command, "refusing")
     command("history", "--provider", "x", "--json")
     places = {
-        **dict(packed(service, command)),
+        **bundles,
         **{path.name: path.read_text() for path in (*service.folder.glob("*.xml"), *service.folder.glob("*.md"))},
         **{f"table {name}": text for name, text in tables(service)},
         **{f"api {path}": text for path, text in answers(service)},
@@ -189,8 +203,8 @@ def test_r18_of_what_an_endpoint_repeats_nothing_gets_out_by_any_probe(
     # A prompt's beginning is enough: nothing cuts one before it.
     begun = {prompt[:40] for prompt in handler.prompts if len(prompt) >= 24}
     assert len(begun) > 100
-    told = [place for place, text in seen.items() if any(start in text for start in begun)]
-    assert [place for place in told if place != f"table {BODIES}" and not place.startswith(BUNDLED)] == []
+    private = [place for place in seen if place != f"table {BODIES}" and not place.startswith(BUNDLED)]
+    assert [place for place in private if any(start in seen[place] for start in begun)] == []
 
 
 def configured(service: Service, base_url: str) -> str:
@@ -200,7 +214,7 @@ def configured(service: Service, base_url: str) -> str:
         provider={
             "api_key": "${env:CANARY_KEY}",
             "headers": {"X-Extra-Token": "${env:CANARY_KEY}"},
-            "timeout": "400ms",
+            "timeout": "2s",
             "limits": {"max_concurrency": 1},
         },
         channels=[{"id": "ops", "url": hook, "secret": "${env:CANARY_SECRET}", "allow_private": True}],
@@ -239,8 +253,9 @@ def runs(service: Service) -> list[RunRecord]:
 
 
 def packed(service: Service, command: Callable[..., int]) -> Iterator[tuple[str, str]]:
-    """What the commands write of each run for others to read."""
-    for run in runs(service):
+    """What the commands write of the newest run of each probe for others to read."""
+    newest = {run.probe: run for run in reversed(runs(service))}
+    for run in newest.values():
         assert command("evidence", "export", run.id, "--out", f"{run.id}.zip") == 0
         assert command("evidence", "k2vv", run.id, "--out", run.id) == 0
         kind = BUNDLED if run.probe is not ProbeKind.EVALS else "evals"
