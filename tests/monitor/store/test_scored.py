@@ -43,6 +43,7 @@ ANSWERS = st.builds(
     stream=st.booleans(),
     excluded=st.none() | st.sampled_from(Exclusion),
     defects=st.frozensets(st.sampled_from(Quirk), max_size=4),
+    finish_reason=st.sampled_from([None, "stop", "tool_calls"]),
     called=st.none() | st.booleans(),
     calls=st.lists(CALLS, max_size=3).map(tuple),
     matches=st.lists(st.builds(LeafMatch, st.integers(0, 4), st.integers(4, 9)), max_size=3).map(tuple),
@@ -87,3 +88,13 @@ def test_no_word_of_a_tool_or_its_schema_is_kept() -> None:
 def test_what_is_damaged_is_an_error_of_the_storage(damaged: bytes) -> None:
     with pytest.raises(StorageError):
         decode_scored(damaged)
+
+
+def test_a_reason_that_repeats_what_was_asked_is_kept_as_a_digest() -> None:
+    asked = "Which berth is free for the lark?"
+
+    kept = decode_scored(encode_scored(scored(finish_reason=asked)))
+
+    assert kept.finish_reason is not None
+    assert kept.finish_reason.startswith("sha256:")
+    assert asked not in str(kept)
