@@ -32,7 +32,7 @@ from tests.endpoints.edits import (
     usage,
 )
 from tests.endpoints.server import Connection, Handler, Received
-from tests.endpoints.shifts import Mixed, deaf, prompted
+from tests.endpoints.shifts import deaf, prompted
 from tests.endpoints.wire import DONE, Wire
 from tests.mutation.composed import chats, endpoint, knowing
 from tests.mutation.survey import tokens_in
@@ -110,11 +110,6 @@ def _decoded(text: str) -> Any:
 
 def _silent(answer: Answer) -> Answer:
     return Answer("I would rather not.") if answer.calls else answer
-
-
-def _eager(request: Json) -> Json:
-    """Hears every offer of tools as a demand to call one."""
-    return {**request, "tool_choice": "required"} if request.get("tools") else request
 
 
 def _as_text(answer: Answer) -> Answer:
@@ -228,20 +223,9 @@ def _tokens(name: str, more: int) -> Edit:
     return edit
 
 
-def _renamed(said: Json) -> None:
-    if "reasoning_content" in said:
-        said["reasoning"] = said.pop("reasoning_content")
-
-
 def _parts(said: Json) -> None:
     if said.get("content"):
         said["content"] = [{"type": "text", "text": said["content"]}]
-
-
-def _tagged(answer: Answer) -> Answer:
-    if not answer.reasoning:
-        return answer
-    return replace(answer, content=f"<think>{answer.reasoning}</think>{answer.content or ''}", reasoning="")
 
 
 def _filed_as_reasoning(answer: Answer) -> Answer:
@@ -281,27 +265,6 @@ def _positive(place: Json) -> None:
 def _not_in_list(place: Json) -> None:
     if place["top_logprobs"]:
         place["top_logprobs"][0] = {"token": " else", "logprob": place["logprob"], "bytes": None}
-
-
-def _some_never_call(request: Mapping[str, Any], dice: random.Random) -> Any:
-    answer = knowing()(request, dice)
-    last = str(request["messages"][-1]["content"]).rpartition("\n\n")[2]
-    struck = random.Random(f"struck {last}").random() < 0.1
-    return _silent(answer) if struck and isinstance(answer, Answer) else answer
-
-
-def _caching() -> Handler:
-    """Gives the stored answer to a body that comes again."""
-    agent = Agent(knowing(), count=tokens_in)
-    numbers: dict[bytes, int] = {}
-
-    async def handler(received: Received, connection: Connection) -> None:
-        now = agent.answered
-        agent.answered = numbers.setdefault(received.body, now)
-        await chats(agent)(received, connection)
-        agent.answered = max(now + 1, agent.answered)
-
-    return handler
 
 
 _FAILED = hostile.error("The engine failed.", code="engine_error", kind="server_error")
@@ -419,20 +382,12 @@ MUTANTS: dict[str, Mutant] = {
     "response_format ignored": wired(deaf("response_format")),
     "tool_choice ignored": wired(deaf("tool_choice")),
     "tools ignored": wired(deaf("tools", "tool_choice")),
-    "every offer of tools a demand": wired(Wire(hears=_eager)),
     "the prompt cut": wired(Wire(hears=lambda request: {**request, "messages": request["messages"][-1:]})),
     # Text.
     "content as parts": wired(spoken(_parts)),
     "a control token at the end": wired(content(lambda text: f"{text}<|im_end|>" if text else None)),
-    "reasoning as reasoning": wired(spoken(_renamed)),
-    "reasoning in tags": wired(says(_tagged)),
-    "reasoning lost": wired(says(lambda answer: replace(answer, reasoning=""))),
-    "reasoning that nobody asked for": wired(
-        says(lambda answer: replace(answer, reasoning=answer.reasoning or "Let me see."))
-    ),
     "the answer filed as reasoning": wired(says(_filed_as_reasoning)),
     "U+FFFD in the text": wired(content(lambda text: text.replace("e", "\ufffd") if text else None)),
-    "half a surrogate pair in the text": wired(content(lambda text: f"{text}\ud83c" if text else None)),
     "content lost": wired(says(lambda answer: replace(answer, content=None))),
     "words for sums": wired(content(lambda text: "many" if text.strip().isdigit() else text or None)),
     # Log-probabilities.
@@ -456,9 +411,6 @@ MUTANTS: dict[str, Mutant] = {
     "no choices at times": at_times(answered(200, {"id": "x", "object": "chat.completion", "choices": []})),
     "a web page at times": at_times(hostile.html()),
     "400 for nothing at times": at_times(answered(400, hostile.error("No."))),
-    "a tenth of the prompts never calls": lambda: chats(Agent(_some_never_call, count=tokens_in)),
-    "a quarter of the traffic at another stack": lambda: Mixed(endpoint(), endpoint(_FINGERPRINT), 0.25),
-    "answers from a cache": _caching,
     # Always.
     "401": always(answered(401, hostile.error("No."))),
     "500": always(answered(500, _FAILED)),

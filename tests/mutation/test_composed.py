@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
 from tests.endpoints.server import ScriptedServer
 from tests.mutation.composed import Said, Switched, Watched, endpoint
@@ -22,19 +21,24 @@ OFTEN = {"call id missing", "no call where one is due", "a hidden system prompt"
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """An endpoint without a fault, enrolled and found unchanged."""
+def enrolment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Said]]:
+    """An endpoint without a fault, enrolled, and what its next check said."""
     with ScriptedServer(Switched()) as server:
         watched = Watched.made(server, tmp_path_factory.mktemp("past"))
         enrolled, accepted = (watched.check(endpoint(), nonce) for nonce in (1, 2))
         assert all(document.enrolled for document in enrolled.documents)
-        assert (enrolled.red, accepted.red) == (set(), set())
-        yield watched
+        assert enrolled.red == set()
+        yield watched, accepted
 
 
 @pytest.fixture(scope="module")
-def unmutated(past: Watched, tmp_path_factory: pytest.TempPathFactory) -> Said:
-    return past.copied(tmp_path_factory.mktemp("unmutated")).check(endpoint(), 3)
+def past(enrolment: tuple[Watched, Said]) -> Watched:
+    return enrolment[0]
+
+
+@pytest.fixture(scope="module")
+def unmutated(enrolment: tuple[Watched, Said]) -> Said:
+    return enrolment[1]
 
 
 def told(said: Said, unmutated: Said) -> set[str]:
@@ -43,10 +47,9 @@ def told(said: Said, unmutated: Said) -> set[str]:
 
 
 def test_an_endpoint_without_a_fault_is_all_green(unmutated: Said) -> None:
-    found = {Verdict.OK: set[str](), Verdict.INCONCLUSIVE: set[str](), Verdict.INAPPLICABLE: set[str]()}
-    for name, verdict in unmutated.checks.items():
-        found[verdict].add(name)
+    found = {kind: {name for name, verdict in unmutated.checks.items() if verdict is kind} for kind in Verdict}
 
+    assert unmutated.red == set()
     assert found[Verdict.OK] == {
         "logprobs",
         "accounting",
@@ -56,7 +59,7 @@ def test_an_endpoint_without_a_fault_is_all_green(unmutated: Said) -> None:
         "protocol.tokens",
         "fidelity.tokens",
     }
-    # So small a margin takes more cases than there are; and nothing is held against a reference's answers here.
+    # Margins of the others are so small that they take more cases, and no reference answers here.
     assert found[Verdict.INAPPLICABLE] == {"fidelity", "fidelity.evals"}
     assert (unmutated.quirks, unmutated.moved) == ({"TC_ARGS_CONTROL_CHAR", "TC_ARGS_INVALID_JSON"}, set())
     (first_try, right, schema) = (unmutated.rate(name) for name in ("first_attempt_ok", "oracle_met", "schema_ok"))
@@ -68,16 +71,5 @@ def test_a_fault_turns_exactly_its_checks_red(name: str, past: Watched, unmutate
     assert told(past.copied(tmp_path).check(MUTANTS[name](), 3), unmutated) == REDS[name]
 
 
-def test_each_answer_in_another_lawful_way_changes_nothing_but_the_habits_of_the_stack(
-    past: Watched, unmutated: Said, tmp_path: Path
-) -> None:
-    assert told(past.copied(tmp_path).check(in_turn(), 3), unmutated) == {"protocol.stack"}
-
-
-@pytest.mark.soak
-def test_where_each_answer_always_came_in_another_lawful_way_all_is_green(
-    past: Watched, unmutated: Said, tmp_path: Path
-) -> None:
-    watched = Watched(past.behind, past.config, DataDir(tmp_path))
-
-    assert [told(watched.check(in_turn(), nonce), unmutated) for nonce in (1, 2, 3)] == [set(), set(), set()]
+def test_each_answer_in_another_lawful_way_changes_nothing(past: Watched, unmutated: Said, tmp_path: Path) -> None:
+    assert told(past.copied(tmp_path).check(in_turn(), 3), unmutated) == set()
