@@ -61,7 +61,8 @@ def test_an_endpoint_without_a_fault_is_all_green(unmutated: Said) -> None:
     }
     # Margins of the others are so small that they take more cases, and no reference answers here.
     assert found[Verdict.INAPPLICABLE] == {"fidelity", "fidelity.evals"}
-    assert (unmutated.quirks, unmutated.moved) == ({"TC_ARGS_CONTROL_CHAR", "TC_ARGS_INVALID_JSON"}, set())
+    assert unmutated.quirks == {"TC_ARGS_CONTROL_CHAR", "TC_ARGS_INVALID_JSON"}
+    assert not unmutated.moved
     (first_try, right, schema) = (unmutated.rate(name) for name in ("first_attempt_ok", "oracle_met", "schema_ok"))
     assert (first_try, right, schema, unmutated.rate("accuracy")) == (1.0, 1.0, 1.0, 1.0)
 
