@@ -269,7 +269,7 @@ class VerdictDocument(_Document):
     rates: tuple[RateValue, ...] = ()
     variants: tuple[VariantRates, ...] = ()
     loops: tuple[LoopValue, ...] = ()
-    answer_tokens: int | None = Field(default=None, description="what answers to tool-call cases were cut to")
+    answer_tokens: int | None = Field(default=None, description="what answers to cases and in loops were cut to")
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement

@@ -129,7 +129,7 @@ class AskedCheck:
             rates=said.rates,
             variants=said.variants,
             loops=said.loops,
-            answer_tokens=None if planned.tools is None else planned.tools.answer_tokens,
+            answer_tokens=planned.answer_tokens,
             parameters=said.parameters,
             protocol=said.protocol,
             fidelity=fidelity,

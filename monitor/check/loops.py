@@ -36,12 +36,21 @@ class LoopAnswers:
     no_reference: str
 
 
-def loop_plan(seed: bytes, nonce: bytes, *, whole: bool, part: float = 1.0) -> LoopPlan:
+def loop_plan(
+    seed: bytes, nonce: bytes, *, whole: bool, part: float = 1.0, answer_tokens: int | None = None
+) -> LoopPlan:
     """The exercises of the installation, which stay the same: a loop is compared with itself only. The whole has the
-    free arm with ids of ours besides the endpoint's own, and each turn of the scripted one twice; `part` is of each."""
-    arms = tuple(Arm) if whole else (Arm.OWN_IDS,)
+    free arm with ids of ours besides the endpoint's own, and each turn of the scripted one twice; `part` is of each.
+    `answer_tokens`: the most that answers may have, where that is less than usual."""
     made = plan(
-        exercises(seed), Settings(), seed=seed, run_nonce=nonce, arms=arms, trials=_TRIALS, reps=2 if whole else 1
+        exercises(seed),
+        Settings(),
+        seed=seed,
+        run_nonce=nonce,
+        arms=tuple(Arm) if whole else (Arm.OWN_IDS,),
+        trials=_TRIALS,
+        reps=2 if whole else 1,
+        room=answer_tokens,
     )
     return made.first(part)
 

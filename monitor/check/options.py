@@ -31,8 +31,9 @@ OFFERED = (*QUICK, ProbeKind.AGENT_LOOPS)
 class CheckOptions:
     """n: single-token requests of the check. whole_suite: all tool-call cases, where a usual check asks the eighth
     whose turn it is, all experiments on parameters, streams under load, and agent loops in every way. load: of what
-    kind, where it is not the usual one. answer_tokens: the most that answers to tool-call cases may have, None for as
-    many as each case has room for. evals: the private suite to ask, by whoever has its key.
+    kind, where it is not the usual one. answer_tokens: the most that answers to tool-call cases and in
+    agent loops may have, None for as many as each has room for. evals: the private suite to ask, by whoever has its
+    key.
     timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
     keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
     stored that says so. Raises UsageError for what cannot be meant."""

@@ -65,13 +65,14 @@ class Estimate:
 class Planned:
     """The plans in sending order; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
     agent loops', `evals` the items of the private suite's; `load` is under which the streams go, None where they go
-    one after another."""
+    one after another; `answer_tokens` what answers to cases and in loops are cut to, None for their usual room."""
 
     plans: tuple[Plan, ...]
     tools: ToolPlan | None = None
     evals: EvalPlan | None = None
     load: Load | None = None
     loops: LoopPlan | None = None
+    answer_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ def make_plans(
     loops = _loops(options, drawn, extent) if ProbeKind.AGENT_LOOPS in options.probes else None
     if loops is not None:
         plans.append(loops.plan)
-    return Planned(tuple(plans), tools, load=load, loops=loops)
+    cut = None if tools is None and loops is None else options.answer_tokens
+    return Planned(tuple(plans), tools, load=load, loops=loops, answer_tokens=cut)
 
 
 def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:
@@ -182,7 +184,13 @@ def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: To
 def _loops(options: CheckOptions, drawn: Drawn, extent: Extent) -> LoopPlan:
     from monitor.check.loops import loop_plan
 
-    return loop_plan(drawn.seed, drawn.nonce, whole=options.whole_suite, part=extent.part)
+    return loop_plan(
+        drawn.seed,
+        drawn.nonce,
+        whole=options.whole_suite,
+        part=extent.part,
+        answer_tokens=options.answer_tokens,
+    )
 
 
 def affordable_plans(

@@ -69,7 +69,7 @@ def tool_plan(
     own = {name for name in suspected if name.startswith(_PREFIX)}
     made = plan(_again(cases, own) if own else cases, seed=seed, run_nonce=nonce)
     kept = made.plan.items[: ceil(len(made.plan.items) * part)]
-    return replace(made, plan=replace(made.plan, items=kept), answer_tokens=answer_tokens)
+    return replace(made, plan=replace(made.plan, items=kept))
 
 
 def _again(cases: Sequence[Case], suspected: Collection[str]) -> list[Case]:

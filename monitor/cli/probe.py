@@ -108,8 +108,11 @@ def probe(
     load = load_of(rate, streams, sizes)
     if (load or slo) and ProbeKind.LATENCY not in chosen:
         raise UsageError("--rate, --streams, --sizes and --slo are for latency.", remedy="Add --probe latency.")
-    if answer_tokens is not None and ProbeKind.TOOL_CALLS not in chosen:
-        raise UsageError("--answer-tokens is for tool calls.", remedy="Add --probe tool_calls, or --suite.")
+    if answer_tokens is not None and not {ProbeKind.TOOL_CALLS, ProbeKind.AGENT_LOOPS} & set(chosen):
+        raise UsageError(
+            "--answer-tokens is for tool calls and agent loops.",
+            remedy="Add --probe tool_calls, --probe agent_loops or --suite.",
+        )
     if promised := slos_of(slo):
         endpoint = replace(endpoint, slos=promised)
     options = CheckOptions(

@@ -185,12 +185,11 @@ def variant_name(variant: str) -> str:
 
 
 def answer_tokens_text(document: VerdictDocument) -> str | None:
-    """What the rates of tool calls are of, where they are not of whole answers."""
+    """What the rates of tool calls and agent loops are of, where they are not of whole answers."""
     if document.answer_tokens is None:
         return None
-    return (
-        f"answers to tool-call cases were cut at {document.answer_tokens} tokens, where the case leaves the limit open"
-    )
+    most = document.answer_tokens
+    return f"answers to tool-call cases and in agent loops were cut at {most} tokens, where the case leaves that open"
 
 
 PARAMETERS = ("parameter", "now", "before", "why")

@@ -53,12 +53,16 @@ def plan(
     arms: Sequence[Arm],
     trials: int,
     reps: int,
+    room: int | None = None,
 ) -> LoopPlan:
-    """Every turn of the scripted arm `reps` times, and every exercise `trials` times in each of the free `arms`."""
+    """Every turn of the scripted arm `reps` times, and every exercise `trials` times in each of the free `arms`; with
+    room for answers of at most `room` tokens, None for the usual."""
+    if room is not None:
+        settings = settings.with_room(room)
     cases = {made.key: scripted_cases(made, settings.request, reps=reps, anchor=True) for made in exercises}
     turns = plain_plan([case for each in cases.values() for case in each], seed=seed, run_nonce=run_nonce)
     held = tuple(
-        PlannedLoop(loop, settings, _foreseen(loop, cases[loop.exercise.key]))
+        PlannedLoop(replace(loop, room=room), settings, _foreseen(loop, cases[loop.exercise.key]))
         for loop in loops(exercises, seed, run_nonce, arms=arms, trials=trials)
     )
     sent = Plan(ProbeKind.AGENT_LOOPS, turns.plan.items, turns.plan.suite_sha256, VERSION, held)

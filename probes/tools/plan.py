@@ -39,14 +39,13 @@ class ToolPlan:
     """`cases` goes by item key, replays included; `twins` are the keys of the cases that run in both modes.
 
     `replays` says of each item that is sent a second time which one it repeats, byte for byte. It shows a cache of
-    answers, and is no repeat to be counted. `answer_tokens`: what answers were cut to, None for the cases' own room.
+    answers, and is no repeat to be counted.
     """
 
     plan: Plan
     cases: Mapping[str, Case]
     twins: frozenset[str]
     replays: Mapping[ItemId, ItemId]
-    answer_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

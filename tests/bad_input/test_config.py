@@ -84,7 +84,7 @@ BAD_WORDS = [
     (["--max-cost", "1"], ["--max-cost needs prices"]),
     (["--max-requests", "0"], ["--max-requests 0 is not above 0"]),
     (["--max-tokens", "-5"], ["--max-tokens -5 is not above 0"]),
-    (["--answer-tokens", "64"], ["--answer-tokens is for tool calls"]),
+    (["--answer-tokens", "64"], ["--answer-tokens is for tool calls and agent loops"]),
     (["--probe", "tool_calls", "--answer-tokens", "8"], ["--answer-tokens 8 is less than 16"]),
     (["--probe", "logprops"], ["'logprops'", "logprobs"]),
     (["--dryrun"], ["--dryrun", "--dry-run"]),

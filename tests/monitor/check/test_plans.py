@@ -118,7 +118,7 @@ def test_less_room_for_answers_is_less_to_pay() -> None:
         drawn = Drawn(SEED, NONCE, AT)
         planned, estimate = affordable_plans(options, drawn, tokenizer=None, has_reference=False, prices=None)
         assert planned.tools is not None
-        assert planned.tools.answer_tokens == answer_tokens
+        assert planned.answer_tokens == answer_tokens
         return estimate.tokens.completion
 
     assert tokens(64) < tokens(128) < tokens(None) / 1.5

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import select
 
+from monitor import clock
 from monitor.drift.stages import STAGE
 from monitor.store import CheckEntry, Trigger
 from monitor.store.tables import EndpointCheck, Evidence, Run, Sample
 from monitor.worker.context import Context
 from monitor.worker.execute import execute
 from tests.endpoints.agent import Agent
+from tests.endpoints.answers import Answer
 from tests.endpoints.edits import says
+from tests.endpoints.knowing import Knowing
 from tests.endpoints.server import ScriptedServer
-from tests.monitor.check.test_tool_calls import Knowing, silent
 from tests.reliability.service import Service
 
 pytestmark = pytest.mark.soak
 
 OPTIONS = {"probes": ["tool_calls"], "max_requests": 120}
+
+
+def silent(answer: Answer) -> Answer:
+    return replace(answer, calls=(), content="I would rather not.") if answer.calls else answer
 
 
 def made(service: Service, context: Context, check_id: str) -> CheckEntry:
@@ -39,7 +47,7 @@ def stages(service: Service, check_id: str) -> dict[str, str]:
 
 
 def test_a_suspicion_is_confirmed_by_fresh_answers_to_the_same_cases(service: Service) -> None:
-    with service.context() as context, ScriptedServer(agent := Agent(Knowing(context.seed))) as server:
+    with service.context() as context, ScriptedServer(agent := Agent(Knowing(context.seed, clock.now()))) as server:
         endpoint_id = service.configure(server.base_url)
         first, second = service.enqueue(endpoint_id, "first", "second", options=OPTIONS, ring=False)
         assert made(service, context, first).enrolled

@@ -20,8 +20,10 @@ from tests.probes.sending import target
 SEED = b"an installation"
 
 
-def made(nonce: bytes = b"nonce", *, arms: tuple[Arm, ...] = (Arm.OWN_IDS,), reps: int = 1) -> LoopPlan:
-    return plan(exercises(SEED), Settings(), seed=SEED, run_nonce=nonce, arms=arms, trials=2, reps=reps)
+def made(
+    nonce: bytes = b"nonce", *, arms: tuple[Arm, ...] = (Arm.OWN_IDS,), reps: int = 1, room: int | None = None
+) -> LoopPlan:
+    return plan(exercises(SEED), Settings(), seed=SEED, run_nonce=nonce, arms=arms, trials=2, reps=reps, room=room)
 
 
 def held(asked: Plan) -> list[Sample]:
@@ -91,3 +93,14 @@ def test_loops_are_what_their_samples_say_in_whatever_order_these_come() -> None
     assert cut == runs[1:]
     again = asked.loops[0].begin()
     assert tuple(replay(again, {(one.item.key, one.item.rep): one for one in samples})) == runs[0].samples
+
+
+def test_with_less_room_for_answers_turns_and_loops_are_others() -> None:
+    usual, short = made(), made(room=64)
+
+    asked = [*short.plan.items, *short.plan.foreseen, *(one.begin().item for one in short.loops)]
+    assert {item.request["max_tokens"] for item in asked} == {64}
+    assert {item.key for item in usual.plan.items}.isdisjoint(item.key for item in short.plan.items)
+    assert {one.loop.key for one in usual.loops}.isdisjoint(one.loop.key for one in short.loops)
+    assert [one.loop.exercise for one in usual.loops] == [one.loop.exercise for one in short.loops]
+    assert made(room=10_000).plan.items[0].request["max_tokens"] == 2048
