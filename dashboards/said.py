@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from monitor.render.wording import (
+    LOOPS,
     PARAMETERS,
     RATES,
     VARIANTS,
+    loop_rows,
     parameter_rows,
     protocol_rows,
     rate_rows,
@@ -42,6 +44,7 @@ def _tables(said: Said) -> Iterator[SaidTable]:
     yield SaidTable(
         "By serving stack", f"{len(said.variants)} behind the endpoint", VARIANTS, variant_rows(said.variants)
     )
+    yield SaidTable("Agent loops", f"{len(said.loops)} exercises", LOOPS, loop_rows(said.loops))
     yield SaidTable("Parameters", _effects(said.parameters), PARAMETERS, parameter_rows(said.parameters))
     if said.protocol is not None:
         rows = protocol_rows(said.protocol)

@@ -8,17 +8,12 @@ from xml.etree import ElementTree
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
-    PARAMETERS,
-    RATES,
-    VARIANTS,
     cause_text,
     check_value,
     fidelity_text,
     p_text,
-    parameter_rows,
     protocol_rows,
-    rate_rows,
-    variant_rows,
+    said_tables,
 )
 from monitor.verdict import Check, FailOn, VerdictDocument, fails
 
@@ -51,11 +46,7 @@ def _add_properties(suite: ElementTree.Element, document: VerdictDocument) -> No
 
 
 def _properties(document: VerdictDocument) -> Iterator[tuple[str, str]]:
-    for names, rows in (
-        (RATES, rate_rows(document.rates)),
-        (VARIANTS, variant_rows(document.variants)),
-        (PARAMETERS, parameter_rows(document.parameters)),
-    ):
+    for names, rows in said_tables(document):
         kind, first, *others = names
         for name, value, *cells in rows:
             told = [f"{other} {cell}" for other, cell in zip(others, cells, strict=True) if cell]

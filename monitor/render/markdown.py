@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     LATENCY,
-    LOOPS,
     MEASURED,
-    PARAMETERS,
-    RATES,
-    VARIANTS,
     answer_tokens_text,
     cause_text,
     check_cells,
@@ -22,13 +18,10 @@ from monitor.render.wording import (
     latency_rows,
     latency_text,
     load_text,
-    loop_rows,
     move_text,
-    parameter_rows,
     protocol_rows,
-    rate_rows,
+    said_tables,
     telling_rows,
-    variant_rows,
     verdict_word,
     with_unit,
 )
@@ -62,10 +55,8 @@ def markdown(document: VerdictDocument) -> str:
 
 
 def _said(document: VerdictDocument) -> Iterator[str]:
-    yield from _table(RATES, rate_rows(document.rates))
-    yield from _table(VARIANTS, variant_rows(document.variants))
-    yield from _table(LOOPS, loop_rows(document.loops))
-    yield from _table(PARAMETERS, parameter_rows(document.parameters))
+    for names, rows in said_tables(document):
+        yield from _table(names, rows)
     if document.protocol is not None:
         yield ""
         yield from (f"- {name}: {_cell(text)}" for name, text in protocol_rows(document.protocol))

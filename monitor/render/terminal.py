@@ -12,11 +12,7 @@ from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
 from monitor.render.wording import (
     LATENCY,
-    LOOPS,
     MEASURED,
-    PARAMETERS,
-    RATES,
-    VARIANTS,
     answer_tokens_text,
     cause_text,
     check_cells,
@@ -27,13 +23,10 @@ from monitor.render.wording import (
     latency_rows,
     latency_text,
     load_text,
-    loop_rows,
     move_text,
-    parameter_rows,
     protocol_rows,
-    rate_rows,
+    said_tables,
     telling_rows,
-    variant_rows,
     verdict_word,
     with_unit,
 )
@@ -56,14 +49,8 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
     )
     console.print(_checks(document))
     _print_latency(console, document)
-    for names, rows in (
-        (RATES, rate_rows(document.rates)),
-        (VARIANTS, variant_rows(document.variants)),
-        (LOOPS, loop_rows(document.loops)),
-        (PARAMETERS, parameter_rows(document.parameters)),
-    ):
-        if rows:
-            console.print(_table(names, rows))
+    for names, rows in said_tables(document):
+        console.print(_table(names, rows))
     if cut := answer_tokens_text(document):
         console.print(cut)
     for name, text in protocol_rows(document.protocol) if document.protocol is not None else ():

@@ -208,6 +208,17 @@ def parameter_rows(parameters: Sequence[ParameterValue]) -> list[tuple[str, ...]
     ]
 
 
+def said_tables(document: VerdictDocument) -> list[tuple[Sequence[str], Sequence[Sequence[str]]]]:
+    """What is said beside the checks, with the names of the columns; without what there is nothing of."""
+    tables = (
+        (RATES, rate_rows(document.rates)),
+        (VARIANTS, variant_rows(document.variants)),
+        (LOOPS, loop_rows(document.loops)),
+        (PARAMETERS, parameter_rows(document.parameters)),
+    )
+    return [(names, rows) for names, rows in tables if rows]
+
+
 def protocol_rows(protocol: ProtocolStatement) -> list[tuple[str, str]]:
     """What is known of the serving stack: what it is about, and what it is."""
     rows = [("replays", f"{protocol.caching}, of {protocol.replays} pairs")]

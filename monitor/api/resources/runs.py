@@ -19,7 +19,7 @@ from monitor.errors import NotFoundError
 from monitor.store.browse_records import RunFilter
 from monitor.store.records import CheckRun, EvidenceRecord
 from monitor.store.vocabulary import BaselineRole, RunStatus, Trigger
-from monitor.verdict import ParameterValue, ProtocolStatement, RateValue, VariantRates
+from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, RateValue, VariantRates
 from probes.plan import Outcome, ProbeKind
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -95,6 +95,7 @@ class RunWithEvidence(RunDocument):
     evidence: list[EvidenceDocument]
     rates: tuple[RateValue, ...]
     variants: tuple[VariantRates, ...]
+    loops: tuple[LoopValue, ...]
     parameters: tuple[ParameterValue, ...]
     protocol: ProtocolStatement | None
 
@@ -174,6 +175,7 @@ def _document(found: CheckRun) -> RunWithEvidence:
         evidence=[_evidence(each) for each in found.evidence],
         rates=said.rates,
         variants=said.variants,
+        loops=said.loops,
         parameters=said.parameters,
         protocol=said.protocol,
     )

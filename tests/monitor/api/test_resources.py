@@ -17,7 +17,7 @@ from monitor.check.recall import with_said
 from monitor.drift.rule import Verdict
 from monitor.store import EndpointRecord
 from monitor.store.vocabulary import RunStatus
-from monitor.verdict import ParameterValue, ProtocolStatement, RateValue, Said
+from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, RateValue, Said
 from probes.parameters.judgement import Effect
 from tests.monitor.api.served import Api, assert_problem
 from tests.monitor.store.material import AT, finished_run, later, result, sample, start
@@ -111,6 +111,7 @@ def test_a_run_has_its_evidence_and_its_samples_facts_only(api: Api, endpoint: E
 def test_a_run_has_what_is_said_beside_its_evidence(api: Api, endpoint: EndpointRecord) -> None:
     said = Said(
         rates=(RateValue(name="schema_ok", value=0.5, numerator=1, denominator=2, method="wilson"),),
+        loops=(LoopValue(scenario="berths", rounds=4, passed=1, trials=2),),
         parameters=(ParameterValue(name="n", effect=Effect.IGNORED, before=Effect.ACTS),),
         protocol=ProtocolStatement(caching="fresh", replays=8),
     )

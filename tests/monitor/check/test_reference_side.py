@@ -146,9 +146,10 @@ def test_tool_calls_have_a_reference_side_in_a_service_and_do_without_where_it_f
     with running_pool(bind_socket_file(tmp_path / "pool.sock")):
         reference = open_reference(ReferenceConfig(weights, None, ("fp32",)))
         judge = Judge(reference, (ProbeKind.TOOL_CALLS,), Silent())
-        answered = judge.tool_answers(short, ())
+        sent = [Sample(item, Outcome.OK, None, ()) for item in short.plan.items]
+        answered = judge.tool_answers(short, sent)
         write_gguf(weights, write_tiny_model(tmp_path / "other", "llama"), "llama", extra={**LONG, **OTHER})
-        failed = judge.tool_answers(short, ())
+        failed = judge.tool_answers(short, sent)
 
     assert len(answered.reference) == 6
     assert any(one.completed for one in answered.reference)

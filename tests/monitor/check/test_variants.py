@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from monitor import clock
 from monitor.check.eval_suite import EvalSuite
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.protocol import protocol_answers
@@ -18,10 +19,11 @@ from probes.plan import ProbeKind
 from tests.endpoints.agent import Agent
 from tests.endpoints.answers import Answer
 from tests.endpoints.edits import arguments, chained, each
+from tests.endpoints.knowing import Knowing
 from tests.endpoints.server import ScriptedServer
 from tests.endpoints.shifts import Mixed
 from tests.endpoints.wire import Wire
-from tests.monitor.check.test_tool_calls import OPTIONS, Knowing, endpoint_of, hour, invented
+from tests.monitor.check.test_tool_calls import OPTIONS, endpoint_of, hour, invented
 from tests.probes.sending import plan, send, target
 
 
@@ -34,7 +36,7 @@ def rate(one: VariantRates, name: str) -> float | None:
 
 
 def checked(data: DataDir, folder: Path) -> tuple[VariantRates, ...]:
-    knowing = Knowing(data.seed())
+    knowing = Knowing(data.seed(), clock.now())
     poor = Agent(knowing, chained(pool("fp8"), arguments(invented)))
     with ScriptedServer(Mixed(Agent(knowing, pool("bf16")), poor, 0.25)) as server:
         return run_check(endpoint_of(server, folder), OPTIONS, data, Silent()).variants

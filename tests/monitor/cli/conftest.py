@@ -14,8 +14,9 @@ from tests.monitor.cli.commands import BAD_COMMANDS, Monitor, Ran
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which the command runs."""
+    """The folder in which the command runs; what it keeps where nothing else is said lies there as well."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
     return tmp_path
 
 
