@@ -69,6 +69,7 @@ class Client:
         self._clock = clock or SystemClock()
         self._pace = pace or Pace(target.rpm, self._clock)
         self._known = known
+        self._answers = False
         self._jitter = random.Random()
         self._heard_from = False
         self._transport = transport or Transport(
@@ -93,7 +94,7 @@ class Client:
         the rest. Raises a ProbeError once the provider plainly cannot be used or should be left alone; the samples
         done by then are the error's `samples`.
         """
-        run = _Run.of(plan, on_sample, self._clock.monotonic())
+        run = _Run.of(plan, on_sample, self._clock.monotonic(), answers=self._answers)
         try:
             await self._send(plan, run)
         except ProbeError as error:
@@ -106,7 +107,7 @@ class Client:
         `sends_for_s` seconds no further item is sent; those on their way are waited for."""
         now = self._clock.monotonic()
         ends = None if sends_for_s is None else now + sends_for_s
-        await self._send(plan, _Run.of(plan, on_sample, now, ends=ends, collects=False))
+        await self._send(plan, _Run.of(plan, on_sample, now, answers=self._answers, ends=ends, collects=False))
 
     async def converse(
         self, conversations: Sequence[Callable[[Ask], Awaitable[T]]], *, on_sample: OnSample | None = None
@@ -116,7 +117,7 @@ class Client:
         As many go side by side as the target allows. Everything else is as in `send`: requests leave one at a time
         until one succeeds, `on_sample` sees each sample, and a ProbeError carries those that were done.
         """
-        run = _Run([], on_sample, self._clock.monotonic())
+        run = _Run([], on_sample, self._clock.monotonic(), standing=Standing(answers=self._answers))
         one_at_a_time = asyncio.Lock()
         waiting = iter(enumerate(conversations))
         ends: dict[int, T] = {}
@@ -193,6 +194,7 @@ class Client:
             item, outcome, exchange.completion, tuple(attempts), request, late, None if late is None else held
         )
         run.keep(place, sample)
+        self._answers = self._answers or outcome is Outcome.OK
         turned_down = self._known and failure is not None and failure.kind is FailureKind.REJECTED
         stop = None if turned_down or outcome is Outcome.REFUSED else run.standing.add(sample, failure)
         if stop is not None:
@@ -287,12 +289,13 @@ class _Run:
         on_sample: OnSample | None,
         now: float,
         *,
+        answers: bool,
         ends: float | None = None,
         collects: bool = True,
     ) -> _Run:
         """Of a plan whose first item is due now: what an earlier attempt asked of it may be missing."""
         first = plan.items[0].at if plan.items else None
-        standing = Standing(endures=_is_scheduled(plan))
+        standing = Standing(endures=_is_scheduled(plan), answers=answers)
         return cls(list(plan.items), on_sample, now - (first or 0.0), ends, collects, standing)
 
     def begin_anew(self, now: float) -> None:

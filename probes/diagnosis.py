@@ -134,7 +134,8 @@ def _is_unreadable(answer: Answer) -> bool:
 
 
 def _text(answer: Answer) -> str:
-    return answer.body[:4096].decode("utf-8", "replace")
+    """What it says, but for what it repeats of the question."""
+    return answer.redactor.excerpt(answer.body[:4096].decode("utf-8", "replace"), answer.request, limit=4096)
 
 
 def _start(answer: Answer) -> str:

@@ -9,18 +9,8 @@ from probes.failure import Failure, FailureKind
 from probes.plan import Outcome, Sample
 
 # Before anything succeeded, one of these settles it; of the others, which may befall a single request, it takes three.
-_SETTLES_AT_ONCE = frozenset(
-    {
-        FailureKind.DNS,
-        FailureKind.REFUSED,
-        FailureKind.UNREACHABLE,
-        FailureKind.TLS,
-        FailureKind.TIMEOUT,
-        FailureKind.RATE_LIMITED,
-        FailureKind.NOT_FOUND,
-        FailureKind.PROTOCOL,
-    }
-)
+_OF_NOBODY = frozenset({FailureKind.DNS, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.TLS})
+_OF_NO_USE = frozenset({FailureKind.TIMEOUT, FailureKind.RATE_LIMITED, FailureKind.NOT_FOUND, FailureKind.PROTOCOL})
 _SETTLES_ALWAYS = frozenset({FailureKind.AUTH, FailureKind.QUOTA})
 _GRACE = 3
 _RATE_LIMITED_SHARE = 0.2
@@ -42,9 +32,10 @@ def outcome_of(failure: Failure | None) -> Outcome:
 @dataclass(slots=True)
 class Standing:
     """What one run has shown of the provider so far. `endures`: that some requests fail is what it is to find out, as
-    under load, and nothing to stop it for once one succeeded."""
+    under load, and nothing to stop it for once one succeeded. `answers`: it was heard to answer before this run."""
 
     endures: bool = False
+    answers: bool = False
     succeeded: int = 0
     failed: int = 0
     attempts: int = 0
@@ -64,8 +55,10 @@ class Standing:
         self.last = failure
         if failure.kind in _SETTLES_ALWAYS:
             return failure
-        if self.succeeded == 0:
-            return failure if failure.kind in _SETTLES_AT_ONCE or self.failed >= _GRACE else None
+        if self.succeeded == 0 and failure.kind in _OF_NOBODY:
+            return failure
+        if self.succeeded == 0 and not self.answers:
+            return failure if failure.kind in _OF_NO_USE or self.failed >= _GRACE else None
         if self.endures:
             return None
         if failure.kind is FailureKind.RATE_LIMITED:

@@ -86,6 +86,19 @@ def test_one_failed_request_among_good_ones_is_a_sample_and_no_error() -> None:
     assert len(answers.samples[3].attempts) == 3
 
 
+@pytest.mark.parametrize("broken", [hostile.always(200, "<html>", content_type="text/html"), hostile.always(404, "")])
+def test_one_failed_request_at_the_beginning_of_a_later_plan_is_a_sample_too(broken: Handler) -> None:
+    async def both(base_url: str) -> list[Sample]:
+        async with Client(target(base_url), clock=PatientClock()) as client:
+            await client.send(plan(2))
+            return await client.send(keyed_plan(4))
+
+    with ScriptedServer(by_key("item-0", broken)) as server:
+        samples = asyncio.run(both(server.base_url))
+
+    assert [sample.outcome is Outcome.OK for sample in samples] == [False, True, True, True]
+
+
 # Providers that cannot be used
 
 
@@ -183,6 +196,16 @@ def test_an_account_without_credit_is_raised_at_once() -> None:
         assert isinstance(answers.failure, ProviderQuotaError)
         assert "no credit" in answers.failure.message
         assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 429])
+def test_words_of_the_question_that_an_error_repeats_say_nothing_of_the_account(status: int) -> None:
+    prompt = "Route this ticket to billing or to flagged content moderation."
+    repeating = hostile.always(status, hostile.error(f"Cannot answer {prompt!r} now."))
+
+    answers = ask(by_key("item-0", repeating), messages=[{"role": "user", "content": prompt}], user="item-0")
+
+    assert not isinstance(answers.failure, ProviderQuotaError) or "no credit" not in answers.failure.message
 
 
 def test_an_unknown_model_is_raised_at_once() -> None:
