@@ -88,16 +88,15 @@ def test_every_answer_is_the_one_it_is_alone(engines: tuple[Engine, Engine], pro
             pytest.skip("torch computes here, and its arithmetic is not bitwise")
         before = numbers_of(urls[1])
 
-        with ThreadPoolExecutor(len(many)) as clients:
-            found = list(clients.map(lambda asked: asked.answer(together), many))
-
-        for asked, answer in zip(many, found, strict=True):
-            if asked.leaves_after is None:
-                assert answer == asked.answer(alone)
+        right = [asked.answer(alone) for asked in many if asked.leaves_after is None]
+        # How requests meet is the machine's affair: until some had to make room for others.
+        while (numbers := numbers_of(urls[1]))["preemptions_total",] == before["preemptions_total",]:
+            with ThreadPoolExecutor(len(many)) as clients:
+                found = list(clients.map(lambda asked: asked.answer(together), many))
+            assert [answer for asked, answer in zip(many, found, strict=True) if asked.leaves_after is None] == right
         while (numbers := numbers_of(urls[1]))["requests_active",] or numbers["sequences_running",]:
             continue
         assert numbers["sequences_waiting",] == 0
-        assert numbers["preemptions_total",] > before["preemptions_total",]
         assert numbers["cached_tokens_total",] > before["cached_tokens_total",]
 
 
