@@ -13,6 +13,7 @@ from probes.completion import Completion
 from probes.failure import CHECK_BASE_URL, Failure, FailureKind
 from probes.quirks import Disposition, Quirk
 from probes.redaction import Redactor
+from probes.wire.json_value import strings_in
 
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|funds)|exceeded your current quota|billing|credit balance"
@@ -134,8 +135,12 @@ def _is_unreadable(answer: Answer) -> bool:
 
 
 def _text(answer: Answer) -> str:
-    """What it says, but for what it repeats of the question."""
-    return answer.redactor.excerpt(answer.body[:4096].decode("utf-8", "replace"), answer.request, limit=4096)
+    """What it says, but for what it repeats of the question: in JSON that has other letters than the question has."""
+    try:
+        said = "\n".join(strings_in(json.loads(answer.body)))
+    except (ValueError, RecursionError):
+        said = answer.body.decode("utf-8", "replace")
+    return answer.redactor.excerpt(said, answer.request, limit=4096)
 
 
 def _start(answer: Answer) -> str:

@@ -200,8 +200,8 @@ def test_an_account_without_credit_is_raised_at_once() -> None:
 
 @pytest.mark.parametrize("status", [400, 403, 429])
 def test_words_of_the_question_that_an_error_repeats_say_nothing_of_the_account(status: int) -> None:
-    prompt = "Route this ticket to billing or to flagged content moderation."
-    repeating = hostile.always(status, hostile.error(f"Cannot answer {prompt!r} now."))
+    prompt = 'Route this:\n[{"kind": "billing"}, {"kind": "flagged"}, {"kind": "credit balance"}]'
+    repeating = hostile.always(status, hostile.error(f"Cannot answer {prompt} now.", code=prompt[:50]))
 
     answers = ask(by_key("item-0", repeating), messages=[{"role": "user", "content": prompt}], user="item-0")
 
