@@ -36,6 +36,8 @@ ITEMS = 12
 # Where whoever runs the endpoint is shown what was asked of it, and where exchanges are kept.
 BUNDLED, BODIES = "bundle", "sample_body"
 FAILURES = ("429", "500", "not-json")
+# Of so many requests one fails.
+EACH = 17
 # Each takes a timeout: one among the tool calls, one in the protocol, one of the private items.
 SLOW = (24, 110, 306)
 LOGGERS = ("monitor", "probes", "reference_engine", "celery", "asyncio")
@@ -43,7 +45,7 @@ LOGGERS = ("monitor", "probes", "reference_engine", "celery", "asyncio")
 
 @dataclass
 class Repeating:
-    """Lawful until it is told to repeat; then every eighth request fails, each time in another way, and some are never
+    """Lawful until it is told to repeat; then some requests fail, each time in another way, and some are never
     answered. `left` is after how many requests the key is refused. Notices come here too."""
 
     repeats: bool = False
@@ -71,7 +73,7 @@ class Repeating:
         self.repeated += 1
         if self.repeated in SLOW:
             return "slow"
-        return None if self.repeated % 8 else FAILURES[self.repeated // 8 % len(FAILURES)]
+        return None if self.repeated % EACH else FAILURES[self.repeated // EACH % len(FAILURES)]
 
     async def _answer(self, request: Json, said: str, received: Received, connection: Connection) -> None:
         failure = self._failure() if self.repeats else None
