@@ -121,6 +121,15 @@ def metric_points(assessment: Assessment, judged: Sequence[ProbeKind]) -> list[M
     ]
 
 
+def rate_points(probe: ProbeKind, rates: Mapping[str, Rate]) -> list[MetricPoint]:
+    """The points of a probe's rates; of nothing there is no rate, and no point."""
+    return [
+        MetricPoint(f"{probe.value}.{name}", rate.value, rate.denominator)
+        for name, rate in rates.items()
+        if rate.value is not None
+    ]
+
+
 def rate_value(name: str, rate: Rate, reference: Rate | None = None) -> RateValue:
     """A rate as the document has it, beside the reference's over the same items, where that has one."""
     return RateValue(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from monitor.check import conclude
 from monitor.check.conclude import rate_value
 from monitor.drift.findings import Finding
 from monitor.drift.loop_assess import LoopAssessment, LoopSide
@@ -78,11 +79,7 @@ def findings_of(found: LoopAssessment) -> dict[str, Finding]:
 
 
 def rate_points(answers: LoopAnswers) -> list[MetricPoint]:
-    return [
-        MetricPoint(f"{ProbeKind.AGENT_LOOPS.value}.{name}", rate.value, rate.denominator)
-        for name, rate in loop_metrics(answers.now).items()
-        if rate.value is not None
-    ]
+    return conclude.rate_points(ProbeKind.AGENT_LOOPS, loop_metrics(answers.now))
 
 
 def rate_values(answers: LoopAnswers) -> tuple[RateValue, ...]:

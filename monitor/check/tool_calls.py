@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
+from monitor.check import conclude
 from monitor.check.conclude import rate_value
 from monitor.check.ledger import Past
 from monitor.drift.accumulated import Accumulated
@@ -125,11 +126,7 @@ def findings_of(
 
 
 def rate_points(answers: ToolAnswers) -> list[MetricPoint]:
-    return [
-        MetricPoint(f"{_PREFIX}{name}", rate.value, rate.denominator)
-        for name, rate in tool_metrics(answers.now).items()
-        if rate.value is not None
-    ]
+    return conclude.rate_points(ProbeKind.TOOL_CALLS, tool_metrics(answers.now))
 
 
 def rate_values(answers: ToolAnswers) -> tuple[RateValue, ...]:

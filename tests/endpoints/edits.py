@@ -150,3 +150,23 @@ def chained(first: Wire, second: Wire) -> Wire:
 
 def _then(wire: Wire, said: Answer | Refusal) -> Answer | Refusal:
     return said if isinstance(said, Refusal) else wire.says(said)
+
+
+def if_json(edit: Callable[[Any], Any]) -> Wire:
+    """The decoded arguments of calls; those that were cut stay as they are."""
+
+    def edited(text: str) -> str:
+        try:
+            return json.dumps(edit(json.loads(text)))
+        except ValueError:
+            return text
+
+    return arguments(edited)
+
+
+def if_it_is_json(text: str) -> Any:
+    """Arguments decoded; those that were cut stay text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -25,6 +25,8 @@ from tests.endpoints.edits import (
     each,
     entry,
     finish,
+    if_it_is_json,
+    if_json,
     later_entries,
     position,
     says,
@@ -87,25 +89,6 @@ def answered(status: int, body: bytes | str | Mapping[str, Any], content_type: s
 
 def after_event(count: int, data: bytes) -> Wire:
     return of_streams(blocks(lambda found: [*found[:count], data, *found[count:]]))
-
-
-def if_json(edit: Callable[[Any], Any]) -> Wire:
-    """The decoded arguments of calls; those that were cut stay as they are."""
-
-    def edited(text: str) -> str:
-        try:
-            return json.dumps(edit(json.loads(text)))
-        except ValueError:
-            return text
-
-    return arguments(edited)
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _silent(answer: Answer) -> Answer:
@@ -352,7 +335,7 @@ MUTANTS: dict[str, Mutant] = {
         says(lambda answer: replace(answer, content="<tool_call>") if answer.calls else answer)
     ),
     # Arguments.
-    "arguments: an object": wired(arguments(_decoded)),
+    "arguments: an object": wired(arguments(if_it_is_json)),
     "arguments: encoded twice": wired(arguments(json.dumps)),
     "arguments: said twice": wired(arguments(lambda text: text * 2)),
     "arguments: empty for none": wired(arguments(lambda text: "" if text == "{}" else text)),
@@ -360,7 +343,7 @@ MUTANTS: dict[str, Mutant] = {
     "arguments: a list": wired(arguments(lambda text: f"[{text}]")),
     "arguments: text before them": wired(arguments(lambda text: f"commentary {text}")),
     "arguments: the end lost": wired(arguments(lambda text: text[:-1])),
-    "arguments: Python's notation": wired(arguments(lambda text: str(_decoded(text)))),
+    "arguments: Python's notation": wired(arguments(lambda text: str(if_it_is_json(text)))),
     "arguments: all values as text": wired(if_json(_stringified)),
     "arguments: a required value missing": wired(if_json(_first(lambda name, value: {}))),
     "arguments: a value too many": wired(if_json(lambda value: {**value, "colour": "red"})),

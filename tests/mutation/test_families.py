@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from probes.tools.case import Trigger
 from probes.tools.ladder import Rung
 from probes.tools.scored import Fault
 from tests.endpoints.answers import Call
-from tests.endpoints.edits import arguments, calls, content, finish, says
+from tests.endpoints.edits import arguments, calls, content, finish, if_it_is_json, if_json, says
 from tests.endpoints.shifts import deaf
 from tests.endpoints.wire import Wire
 from tests.mutation.families import FAMILIES, red_families
@@ -53,25 +53,6 @@ def first_tools(count: int) -> Wire:
     return Wire(hears=lambda heard: {**heard, "tools": heard["tools"][:count]} if heard.get("tools") else heard)
 
 
-def with_values(edit: Callable[[Any], Any]) -> Wire:
-    """Arguments that parse, decoded and written anew."""
-
-    def edited(text: str) -> str:
-        try:
-            return json.dumps(edit(json.loads(text)))
-        except ValueError:
-            return text
-
-    return arguments(edited)
-
-
-def _object(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _floats(value: Any) -> Any:
     return json.loads(json.dumps(value), parse_int=float)
 
@@ -85,11 +66,11 @@ def test_right_answers_are_all_green() -> None:
 
 
 RUNGS: dict[str, tuple[Wire, Rung]] = {
-    "an object": (arguments(_object), Rung.ARGS_NOT_STRING),
+    "an object": (arguments(if_it_is_json), Rung.ARGS_NOT_STRING),
     "said twice": (arguments(lambda text: text * 2), Rung.INVALID_JSON),
     "a tool that is not there": (calls(lambda call: replace(call, name="moor")), Rung.UNKNOWN_TOOL),
     "encoded twice": (arguments(json.dumps), Rung.NOT_OBJECT),
-    "a value too many": (with_values(lambda value: {**value, "colour": "red"}), Rung.SCHEMA_MISMATCH),
+    "a value too many": (if_json(lambda value: {**value, "colour": "red"}), Rung.SCHEMA_MISMATCH),
 }
 
 
@@ -113,9 +94,9 @@ FINDERS: dict[str, tuple[Wire, set[str], Fault]] = {
         {name for name in CALLING if place_of_tool(name) >= 12},
         Fault.NOT_CALLED,
     ),
-    "integers as floats": (with_values(_floats), {"T6 big-integer"}, Fault.VALUES),
+    "integers as floats": (if_json(_floats), {"T6 big-integer"}, Fault.VALUES),
     "minus zero as zero": (arguments(lambda text: text.replace("-0.0", "0.0")), {"T6 negative-zero"}, Fault.VALUES),
-    "nulls left out": (with_values(_without_nulls), {"T6 null", "T5 registration"}, Fault.CALL_BROKEN),
+    "nulls left out": (if_json(_without_nulls), {"T6 null", "T5 registration"}, Fault.CALL_BROKEN),
     "line ends unescaped": (
         arguments(lambda text: text.replace("\\n", "\n")),
         {"T7 backslashes", "T7 code-block", "T7 newlines", *in_category("T11")},
