@@ -37,6 +37,7 @@ from tests.endpoints.server import Connection, Handler, Received
 from tests.endpoints.shifts import deaf, prompted
 from tests.endpoints.wire import DONE, Wire
 from tests.mutation.composed import chats, endpoint, knowing
+from tests.mutation.faults.calls import in_pieces, with_finish
 from tests.mutation.survey import tokens_in
 from tests.mutation.variations import EITHER, STREAMED, WHOLE
 
@@ -91,6 +92,11 @@ def after_event(count: int, data: bytes) -> Wire:
     return of_streams(blocks(lambda found: [*found[:count], data, *found[count:]]))
 
 
+def of_calls(edit: Callable[[list[Json]], list[Json]]) -> Callable[[list[Json]], list[Json]]:
+    """`edit` of the streams that call something."""
+    return lambda found: found if next(call_entries(found), None) is None else edit(found)
+
+
 def _silent(answer: Answer) -> Answer:
     return Answer("I would rather not.") if answer.calls else answer
 
@@ -138,27 +144,6 @@ def _without_the_fifth(found: list[Json]) -> list[Json]:
 
 def _fifth_twice(found: list[Json]) -> list[Json]:
     return [*found[:5], *found[4:]] if len(found) > 8 else found
-
-
-def _in_pieces(found: list[Json]) -> list[Json]:
-    """The name of the first call in two deltas."""
-    place, head = next(call_entries(found), (0, None))
-    if head is None:
-        return found
-    rest = deepcopy(found[place])
-    name = head["function"]["name"]
-    head["function"]["name"] = name[:4]
-    (call,) = rest["choices"][0]["delta"]["tool_calls"]
-    rest["choices"][0]["delta"] = {"tool_calls": [{"index": call["index"], "function": {"name": name[4:]}}]}
-    return [*found[: place + 1], rest, *found[place + 1 :]]
-
-
-def _with_finish(found: list[Json]) -> list[Json]:
-    """The last piece of the arguments stands in the chunk that ends the answer."""
-    if next(call_entries(found), None) is None:
-        return found
-    found[-3]["choices"][0]["finish_reason"] = found[-2]["choices"][0]["finish_reason"]
-    return [*found[:-2], found[-1]]
 
 
 def _said_again(found: list[Json]) -> list[Json]:
@@ -308,11 +293,11 @@ MUTANTS: dict[str, Mutant] = {
     "name in each delta": wired(
         later_entries(lambda head, call: call["function"].update(name=head["function"]["name"]))
     ),
-    "name in pieces": wired(chunks(_in_pieces)),
+    "name in pieces": wired(chunks(of_calls(in_pieces))),
     "id, type and name in each delta": wired(
         later_entries(lambda head, call: call.update(head, function={**head["function"], **call["function"]}))
     ),
-    "arguments beside the finish_reason": wired(chunks(_with_finish)),
+    "arguments beside the finish_reason": wired(chunks(of_calls(with_finish))),
     "arguments once more at the end": wired(chunks(_said_again)),
     "call id missing": wired(entry(lambda call: call.pop("id", None))),
     "call ids empty": wired(calls(lambda call: replace(call, id=""))),

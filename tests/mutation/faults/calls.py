@@ -34,7 +34,7 @@ def _as_text(text: str) -> Wire:
     return says(lambda _: Answer(text))
 
 
-def _in_pieces(found: list[Json]) -> list[Json]:
+def in_pieces(found: list[Json]) -> list[Json]:
     """The name in two deltas."""
     place, head = next(call_entries(found))
     rest = deepcopy(found[place])
@@ -45,7 +45,7 @@ def _in_pieces(found: list[Json]) -> list[Json]:
     return [*found[: place + 1], rest, *found[place + 1 :]]
 
 
-def _with_finish(found: list[Json]) -> list[Json]:
+def with_finish(found: list[Json]) -> list[Json]:
     """The last piece of the arguments stands in the chunk that ends the answer."""
     ending = found[-2]["choices"][0]
     found[-3]["choices"][0]["finish_reason"] = ending["finish_reason"]
@@ -58,7 +58,7 @@ def _named_again(found: list[Json]) -> list[Json]:
     *_, (_, last) = call_entries(found)
     last.update(id=head["id"], type="function")
     last["function"]["name"] = head["function"]["name"]
-    return _with_finish(found)
+    return with_finish(found)
 
 
 def _said_again(found: list[Json]) -> list[Json]:
@@ -122,7 +122,7 @@ MUTATIONS = (
         Quirk.TC_NAME_REPEATED,
         Layer.STACK,
     ),
-    streamed("name in pieces", CALL, chunks(_in_pieces), Quirk.TC_NAME_FRAGMENTED, Layer.STACK),
+    streamed("name in pieces", CALL, chunks(in_pieces), Quirk.TC_NAME_FRAGMENTED, Layer.STACK),
     streamed(
         "id, type and name in each delta",
         CALL,
@@ -130,7 +130,7 @@ MUTATIONS = (
         Quirk.TC_META_REEMITTED,
         Layer.STACK,
     ),
-    streamed("arguments beside the finish_reason", CALL, chunks(_with_finish), Quirk.TC_ARGS_WITH_FINISH, Layer.STACK),
+    streamed("arguments beside the finish_reason", CALL, chunks(with_finish), Quirk.TC_ARGS_WITH_FINISH, Layer.STACK),
     streamed(
         "all once more beside the finish_reason",
         CALL,
