@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from sqlalchemy import select
 
 from monitor import clock
 from monitor.store import BaselineRecord, CheckEntry, Exchange, Queue, RunRecord, Store
+from monitor.store.tables import Spending
 from tests.endpoints.server import Received
 
 KEY = "canary-key-5b1e0f6d"
@@ -144,6 +146,11 @@ class Installation:
     def exchanges(self, run_id: str) -> list[Exchange]:
         with self.store() as store:
             return store.exchanges(run_id)
+
+    def spent_microusd(self) -> int:
+        """What is counted to the provider's days."""
+        with self.store() as store, store.sessions.read() as session:
+            return sum(session.scalars(select(Spending.settled_microusd)))
 
     def holds(self, text: str) -> bool:
         """Whether any file of the data directory has this text in it, legible to whoever opens the file."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from monitor import clock
 from monitor.check.identity import identity_of
+from monitor.check.options import CheckOptions
+from monitor.check.own import OwnCheck, broken_off, nothing_broken_off
 from monitor.check.resume import rebuilt, remaining
 from monitor.check.seed import agree_on_seed
 from monitor.config import EndpointConfig, Prices
@@ -95,22 +97,26 @@ class Ledger:
     Everything is written under the check's lease: LeaseLostError where the check is another's by now.
     """
 
-    def __init__(self, store: Store | None, record: EndpointRecord | None, claimed: Claimed | None) -> None:
+    def __init__(
+        self, store: Store | None, record: EndpointRecord | None, claimed: Claimed | None, settled_microusd: int = 0
+    ) -> None:
         self._store = store
         self._record = record
         self._claimed = claimed
+        # Of what it costs, what is counted to the provider's day already.
+        self._settled = settled_microusd
         self._runs: dict[ProbeKind, _OpenRun] = {}
         # What the asking may have cost, earlier attempts included; None until it has ended.
         self.charge: Tokens | None = None
 
     @classmethod
-    def saving(cls, data: DataDir, endpoint: EndpointConfig, keep_bodies: timedelta) -> Ledger:
+    def saving(cls, data: DataDir, endpoint: EndpointConfig, keep_bodies: timedelta, own: OwnCheck) -> Ledger:
         store = Store.open(data.database, at=clock.now(), keep_bodies=keep_bodies)
         with _closed_on_failure(store):
             if data.database_url is not None:
                 agree_on_seed(store, data.seed())
             record = store.ensure_endpoint(identity_of(endpoint), at=clock.now())
-            return cls(store, record, _entered(store, record))
+            return cls(store, record, *_entered(store, record, own))
 
     @classmethod
     def leased(cls, store: Store, record: EndpointRecord, claimed: Claimed) -> Ledger:
@@ -240,6 +246,12 @@ class Ledger:
         found = Series(self._store.sessions).series(self._record.id, metric, span, Step.HOUR, Agg.P50)
         return [(point.at, point.value) for point in found.points]
 
+    def broken_off_check(self, options: CheckOptions, at: datetime) -> OwnCheck:
+        """The last check of these options, to go on with. Raises UsageError where none was broken off of late."""
+        if self._store is None or self._record is None:
+            raise nothing_broken_off()
+        return broken_off(self._store, self._record.id, options, at)
+
     def broken_off(self, suite_sha256: str, since: datetime) -> Sequence[Graded]:
         """The grades of the last run of this version of a suite, if it began after `since` and was broken off."""
         if self._store is None or self._record is None:
@@ -362,8 +374,8 @@ class Ledger:
             queue.finish(
                 session, lease, status=status, verdict=verdict, enrolled=enrolled, error_code=error_code, at=now
             )
-            if spent:
-                limits.spend(session, self._claimed.entry.provider, now.date(), spent)
+            if spent is not None and spent > self._settled:
+                limits.spend(session, self._claimed.entry.provider, now.date(), spent - self._settled)
 
     def _flush(self, run: _OpenRun) -> None:
         if run.waiting and self._store is not None and self._claimed is not None:
@@ -402,11 +414,14 @@ def _role(baseline: BaselineRecord | None, run_id: str) -> BaselineRole | None:
     return roles.get(run_id)
 
 
-def _entered(store: Store, record: EndpointRecord) -> Claimed:
-    """A check of this process's own, in the queue among all others."""
-    now = clock.now()
-    request = CheckRequest(f"cli:{secrets.token_hex(16)}", record.id, Trigger.CLI, now)
-    return Queue(store.sessions).enter_running(request, this_process(), now)
+def _entered(store: Store, record: EndpointRecord, own: OwnCheck) -> tuple[Claimed, int]:
+    """A check of this process's own, in the queue among all others; and what is settled of its cost."""
+    queue = Queue(store.sessions)
+    if own.goes_on is not None:
+        return queue.reopen(own.goes_on, this_process())
+    key = f"cli:{secrets.token_hex(16)}"
+    request = CheckRequest(key, record.id, Trigger.CLI, own.at, own.options, nonce=own.nonce.hex())
+    return queue.enter_running(request, this_process(), clock.now()), 0
 
 
 @contextmanager

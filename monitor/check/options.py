@@ -36,7 +36,8 @@ class CheckOptions:
     key.
     timeout: seconds for all sending. confirms: whether it repeats a check that found drift, on fresh prompts.
     keep_bodies: for how long requests and answers of earlier checks are kept, where no service's configuration is
-    stored that says so. Raises UsageError for what cannot be meant."""
+    stored that says so. resume: go on with the last check of these options, which was broken off. Raises UsageError
+    for what cannot be meant."""
 
     probes: tuple[ProbeKind, ...] = PROBES
     n: int = DEFAULT_N
@@ -49,6 +50,7 @@ class CheckOptions:
     evals: EvalSuite | None = None
     load: Load | None = None
     keep_bodies: timedelta = timedelta(days=14)
+    resume: bool = False
 
     def __post_init__(self) -> None:
         if not LEAST_N <= self.n <= MOST_N:

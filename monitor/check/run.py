@@ -16,6 +16,7 @@ from monitor.check.finish import AskedCheck
 from monitor.check.judge import Judge
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Progress
+from monitor.check.own import OwnCheck, nothing_broken_off
 from monitor.check.plans import Drawn, Planned, affordable_plans
 from monitor.check.reference import OpenReference, open_reference
 from monitor.config import EndpointConfig
@@ -32,8 +33,6 @@ from reference_engine.errors import CodedError
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from probes.tools.families.suite import Instance
-
-NONCE_BYTES = 16
 
 
 def run_check(endpoint: EndpointConfig, options: CheckOptions, data: DataDir, progress: Progress) -> VerdictDocument:
@@ -54,15 +53,15 @@ def check_against(
     endpoint.target()
     # The file's seed makes the anchors; a check that keeps nothing has no anchors to repeat.
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
-    at = clock.now()
+    own = _own(endpoint, options, data)
     planned, estimate = affordable_plans(
         options,
         Drawn(
             seed,
-            secrets.token_bytes(NONCE_BYTES),
-            at,
+            own.nonce,
+            own.at,
             _known(endpoint, options, data),
-            pool=_pool(reference, options, data, seed, at),
+            pool=_pool(reference, options, data, seed, own.at),
             rpm=endpoint.rpm,
         ),
         tokenizer=reference.tokenizer,
@@ -70,7 +69,7 @@ def check_against(
         prices=endpoint.prices,
     )
     manner = Manner(Limits(options.timeout, options.budget, endpoint.prices, estimate.sizes))
-    with _ledger(endpoint, options, data) as ledger, _closing(ledger):
+    with _ledger(endpoint, options, data, own) as ledger, _closing(ledger):
         done = asked_and_judged(Work(endpoint, options.probes, planned, manner), reference, ledger, progress)
         ledger.conclude(
             done.status, verdict=done.document.verdict, enrolled=done.document.enrolled, error_code=done.error_code
@@ -167,9 +166,19 @@ def _pool(
         return calibrated_pool(reference, seed, at, store.sessions)
 
 
-def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Ledger:
+def _own(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> OwnCheck:
+    at = clock.now()
+    if not options.resume:
+        return OwnCheck.new(options, at)
+    if not _has_database(data):
+        raise nothing_broken_off()
+    with Ledger.reading(data, endpoint) as ledger:
+        return ledger.broken_off_check(options, at)
+
+
+def _ledger(endpoint: EndpointConfig, options: CheckOptions, data: DataDir, own: OwnCheck) -> Ledger:
     if options.save:
-        return Ledger.saving(data, endpoint, options.keep_bodies)
+        return Ledger.saving(data, endpoint, options.keep_bodies, own)
     return Ledger.reading(data, endpoint) if _has_database(data) else Ledger.empty()
 
 

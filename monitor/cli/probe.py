@@ -16,9 +16,10 @@ from monitor.check.budget import Budget
 from monitor.check.eval_resume import resumed
 from monitor.check.eval_suite import EvalSuite
 from monitor.check.options import DEFAULT_N, OFFERED, PROBES, QUICK, CheckOptions
+from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Estimate, affordable_plans
 from monitor.check.reference import open_reference
-from monitor.check.run import NONCE_BYTES, run_check
+from monitor.check.run import run_check
 from monitor.cli.asked_endpoint import one_endpoint, timeout_seconds
 from monitor.cli.load_options import Rate, Sizes, SloTexts, Streams, load_of, slos_of
 from monitor.cli.opened_suite import BUILT_IN, eval_suite
@@ -36,7 +37,6 @@ from monitor.cli.probe_options import (
     Model,
     Provider,
     Reps,
-    Resume,
     Save,
     Timeout,
 )
@@ -76,7 +76,9 @@ def probe(
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Single-token requests of the check.")] = DEFAULT_N,
     reps: Reps = 1,
-    resume: Resume = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the last check of these options, broken off within a day.")
+    ] = False,
     rate: Rate = None,
     streams: Streams = None,
     sizes: Sizes = None,
@@ -101,7 +103,9 @@ def probe(
     settings = load_settings()
     config = load_config(settings.config)
     endpoint = one_endpoint(config.endpoints(provider, model), provider)
-    evals = _private(suite, probes, reps, resume=resume)
+    evals = _private(suite, probes, reps)
+    if resume and (dry_run or not save):
+        raise UsageError("--resume sends what is missing, and keeps it.", remedy="Leave --dry-run and --no-save out.")
     if evals is not None and resume:
         evals = resumed(evals, endpoint, settings.data)
     chosen = _chosen(probes, suite) if evals is None else (ProbeKind.EVALS,)
@@ -125,6 +129,7 @@ def probe(
         budget=Budget(max_cost, max_requests, max_tokens),
         timeout=timeout_seconds(timeout),
         save=save,
+        resume=resume and evals is None,
         keep_bodies=timedelta(seconds=config.file.retention.bodies),
     )
     if dry_run:
@@ -143,12 +148,11 @@ def probe(
     raise typer.Exit(code)
 
 
-def _private(suite: str | None, probes: list[Probe] | None, reps: int, *, resume: bool) -> EvalSuite | None:
+def _private(suite: str | None, probes: list[Probe] | None, reps: int) -> EvalSuite | None:
     """The private suite that is asked for; it is asked alone."""
     if suite is None or suite in BUILT_IN:
-        for option, given in (("--reps", reps != 1), ("--resume", resume)):
-            if given:
-                raise UsageError(f"{option} is for private suites.", remedy="Name one with --suite.")
+        if reps != 1:
+            raise UsageError("--reps is for private suites.", remedy="Name one with --suite.")
         return None
     if probes:
         raise UsageError("A private suite is asked alone, without --probe.", remedy="Leave --probe out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,11 +11,18 @@ from typing import Any
 from monitor.drift.rule import Verdict
 from monitor.store.vocabulary import RunStatus, Trigger
 
+_NONCE_BYTES = 16
+
+
+def new_nonce() -> str:
+    return secrets.token_hex(_NONCE_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
     """A check that is wanted. Two requests with one `idempotency_key` are one check. `options` holds JSON values;
-    `confirms` is the check that this one repeats; past `deadline` nobody begins it."""
+    `confirms` is the check that this one repeats; past `deadline` nobody begins it; `nonce` makes its single-use
+    prompts."""
 
     idempotency_key: str
     endpoint_id: str
@@ -24,6 +32,7 @@ class CheckRequest:
     schedule: str | None = None
     confirms: str | None = None
     deadline: datetime | None = None
+    nonce: str = field(default_factory=new_nonce)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,14 +22,15 @@ from monitor.store.queue_reading import backlog, entries, entry, last_slots
 from monitor.store.queue_rows import HELD, MAX_ATTEMPTS, change, end_open, in_time, waiting
 from monitor.store.queue_sweep import RING_AGAIN_AFTER, rung, sweep
 from monitor.store.queue_turns import has_turn
+from monitor.store.runs import reopen_runs
 from monitor.store.session import Sessions
 from monitor.store.tables import EndpointCheck, Run
 from monitor.store.text import foreign_text
 from monitor.store.vocabulary import RunStatus, Trigger
 
+_BROKEN_OFF = (RunStatus.CANCELLED, RunStatus.FAILED)
 LEASE = timedelta(seconds=60)
 HEARTBEAT = timedelta(seconds=15)
-_NONCE_BYTES = 16
 
 
 def enqueue(session: Session, requests: Iterable[CheckRequest], at: datetime) -> list[CheckEntry]:
@@ -49,7 +49,7 @@ def _row(request: CheckRequest, at: datetime) -> dict[str, Any]:
         "schedule": request.schedule,
         "confirms": request.confirms,
         "options": dict(request.options),
-        "nonce": secrets.token_hex(_NONCE_BYTES),
+        "nonce": request.nonce,
         "status": RunStatus.QUEUED,
         "attempt": 0,
         "lease_owner": None,
@@ -74,6 +74,45 @@ def enter_running(session: Session, request: CheckRequest, owner: str, at: datet
         raise UsageError(f"There is a check {request.idempotency_key} already.", remedy="Begin a new check.")
     (entered,) = made.values()
     return Claimed(Lease(entered.id, owner, entered.attempt, None), entered)
+
+
+def broken_off(session: Session, endpoint_id: str, options: Mapping[str, Any], since: datetime) -> CheckEntry | None:
+    """The last check that a caller's own process began after `since` with these options, if it came to no end of its
+    own: stopped, failed, or its process gone."""
+    # What is JSON can be compared in every database only here.
+    latest = session.execute(
+        select(EndpointCheck.id, EndpointCheck.status, EndpointCheck.options)
+        .where(
+            EndpointCheck.endpoint_id == endpoint_id,
+            EndpointCheck.trigger == Trigger.CLI,
+            EndpointCheck.queued_at > since,
+        )
+        .order_by(EndpointCheck.queued_at.desc(), EndpointCheck.id.desc())
+    )
+    last = next((row for row in latest if row.options == dict(options)), None)
+    return entry(session, last.id) if last is not None and last.status in _BROKEN_OFF else None
+
+
+def reopen(session: Session, check_id: str, owner: str) -> tuple[Claimed, int]:
+    """Go on with a check that was broken off, in its caller's own process, with those of its runs that were; what
+    these were entered to have cost by then, in micro-USD.
+
+    Raises UsageError where it is open again already, or came to its end.
+    """
+    again = change(EndpointCheck.id == check_id, EndpointCheck.status.in_(_BROKEN_OFF)).values(
+        status=RunStatus.RUNNING,
+        attempt=EndpointCheck.attempt + 1,
+        lease_owner=owner,
+        lease_until=None,
+        error_code=None,
+        error=None,
+        finished_at=None,
+    )
+    attempt = session.scalars(again.returning(EndpointCheck.attempt)).one_or_none()
+    if attempt is None:
+        raise UsageError(f"Check {check_id} is not broken off any more.", remedy="Begin a new check.")
+    settled = reopen_runs(session, check_id, owner)
+    return Claimed(Lease(check_id, owner, attempt, None), entry(session, check_id), begun=True), settled
 
 
 def claim(session: Session, check_id: str, owner: str, at: datetime, duration: timedelta = LEASE) -> Claimed | None:
@@ -222,6 +261,14 @@ class Queue:
     def enter_running(self, request: CheckRequest, owner: str, at: datetime) -> Claimed:
         with self._sessions.write() as session:
             return enter_running(session, request, owner, at)
+
+    def broken_off(self, endpoint_id: str, options: Mapping[str, Any], since: datetime) -> CheckEntry | None:
+        with self._sessions.read() as session:
+            return broken_off(session, endpoint_id, options, since)
+
+    def reopen(self, check_id: str, owner: str) -> tuple[Claimed, int]:
+        with self._sessions.write() as session:
+            return reopen(session, check_id, owner)
 
     def claim(self, check_id: str, owner: str, at: datetime, duration: timedelta = LEASE) -> Claimed | None:
         with self._sessions.write() as session:

@@ -201,6 +201,19 @@ def close_runs(session: Session, check_ids: Sequence[str], status: RunStatus, er
         _close(session, Run.check_id.in_(some), status, error_code, at)
 
 
+def reopen_runs(session: Session, check_id: str, owner: str) -> int:
+    """Let those runs of a check go on that ended before their time; what they were entered to cost, in micro-USD."""
+    ended = select(Run).where(Run.check_id == check_id, Run.status.in_((RunStatus.CANCELLED, RunStatus.FAILED)))
+    settled = 0
+    for run in session.scalars(ended.order_by(Run.id).with_for_update()).all():
+        settled += run.cost_microusd or 0
+        run.status = RunStatus.RUNNING
+        run.owner = owner
+        run.error_code = run.finished_at = None
+    session.flush()
+    return settled
+
+
 def _close(session: Session, which: ColumnElement[bool], status: RunStatus, error_code: str, at: datetime) -> None:
     still = select(Run).where(which, Run.status == RunStatus.RUNNING).order_by(Run.id).with_for_update()
     for run in session.scalars(still).all():

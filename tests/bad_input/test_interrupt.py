@@ -69,6 +69,10 @@ def assert_kept(installation: Installation, status: RunStatus, error_code: str, 
     assert installation.baselines() == []
 
 
+def cost_microusd(installation: Installation) -> int:
+    return sum(run.cost_microusd or 0 for run in installation.runs())
+
+
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
 def test_ctrl_c_keeps_what_came_and_enrols_nothing(installation: Installation, words: tuple[str, ...]) -> None:
     endpoint = Stalling()
@@ -102,6 +106,35 @@ def test_a_killed_run_is_closed_by_the_next_command(installation: Installation) 
     assert ran.code == -signal.SIGKILL
     # No request leaves while an answer waits to be stored.
     assert_kept(installation, RunStatus.FAILED, "abandoned")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_check_that_was_stopped_goes_on_where_it_was(installation: Installation, how: signal.Signals) -> None:
+    words = ("--probe", "logprobs", "--probe", "latency")
+    prices = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}
+    endpoint = Stalling()
+    with ScriptedServer(endpoint) as server:
+        installation.configure(server.base_url, entry={"prices": prices})
+        stop(installation.start_probe(*words), endpoint, how)
+    # What was on its way may have cost as well.
+    spent, cost = installation.spent_microusd(), cost_microusd(installation)
+    with ScriptedServer(Lawful()) as server:
+        installation.configure(server.base_url, entry={"prices": prices})
+        other = installation.probe("--json", "--probe", "logprobs", "--resume")
+        assert (other.code, other.document["error"]["code"], server.received) == (2, "usage", [])
+
+        whole = installation.probe("--json", *words, "--resume")
+        asked = list(server.received)
+
+        # It has come to its end.
+        assert installation.probe("--json", *words, "--resume").code == 2
+
+    assert (whole.code, whole.document["enrolled"], whole.document["partial"]) == (0, True, False)
+    assert whole.document["cost"]["requests"] == ANSWERED + len(asked) == 48
+    assert {run.status for run in installation.runs()} == {RunStatus.SUCCEEDED}
+    assert [(one.status, one.attempt) for one in installation.entries()] == [(RunStatus.SUCCEEDED, 2)]
+    assert sum(len(installation.exchanges(run.id)) for run in installation.runs()) == 48
+    assert installation.spent_microusd() - spent == cost_microusd(installation) - cost > 0
 
 
 def test_a_run_out_of_time_is_partial_and_enrols_nothing(installation: Installation) -> None:

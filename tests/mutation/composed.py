@@ -16,6 +16,7 @@ from monitor.check.budget import Budget
 from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
+from monitor.check.own import OwnCheck
 from monitor.check.plans import Drawn, Extent, Planned, estimate_plans, make_plans
 from monitor.check.reference import OpenReference
 from monitor.check.run import Work, asked_and_judged
@@ -131,7 +132,7 @@ class Watched:
             return Said(ended=error.code)
 
     def _checked(self, plan: Callable[[Drawn], Planned], nonce: bytes) -> VerdictDocument:
-        with Ledger.saving(self.data, self.config, timedelta(days=1)) as ledger:
+        with Ledger.saving(self.data, self.config, timedelta(days=1), OwnCheck(nonce, AT)) as ledger:
             planned = plan(Drawn(SEED, nonce, AT, ledger.capabilities))
             manner = Manner(Limits(None, Budget(), None, estimate_plans(planned.plans, None, None).sizes))
             probes = _PROBES if planned.evals is None else (ProbeKind.EVALS,)

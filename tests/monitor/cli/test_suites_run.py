@@ -270,7 +270,8 @@ def test_a_suite_cannot_have_a_name_that_is_built_in(monitor: Monitor, data_dir:
         (("--suite", "sums", "--probe", "latency"), "without --probe"),
         (("--suite", "sums", "--reps", "0"), "--reps 0 is not between 1 and 100"),
         (("--suite", "quick", "--reps", "2"), "--reps is for private suites"),
-        (("--suite", "quick", "--resume"), "--resume is for private suites"),
+        (("--suite", "quick", "--resume"), "There is no check to go on with"),
+        (("--suite", "quick", "--resume", "--no-save"), "Leave --dry-run and --no-save out"),
     ],
 )
 def test_what_cannot_be_meant(
