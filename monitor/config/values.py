@@ -28,7 +28,7 @@ from monitor.config.base_url import check_base_url
 from monitor.config.private_url import PrivateUrl
 from monitor.config.suggestion import suggestion
 from monitor.secrets import HeaderValue, SecretRef
-from reference_engine.profile import PROFILES
+from reference_engine.profile import FURTHER_PROFILES, PROFILES
 
 BUNDLED: Literal["bundled"] = "bundled"
 
@@ -39,6 +39,9 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 CLIENT_HEADERS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "te", "transfer-encoding"}
 )
+
+# What an endpoint may run, and be held against then.
+_PROFILES = (*PROFILES, *FURTHER_PROFILES)
 
 # What an SLO may promise.
 LIMITS = ("ttft", "ttfa", "tpot", "end_to_end")
@@ -107,8 +110,8 @@ def _check_header_name(name: str) -> str:
 
 
 def _check_profile(name: str) -> str:
-    if name not in PROFILES:
-        raise ValueError(f"is not a profile; {suggestion(name, PROFILES)}")
+    if name not in _PROFILES:
+        raise ValueError(f"is not a profile; {suggestion(name, _PROFILES)}")
     return name
 
 
@@ -229,7 +232,7 @@ HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 Header = Annotated[HeaderValue, PlainValidator(_parse_header_value), WithJsonSchema(_TEXT_SCHEMA)]
 BaseUrl = Annotated[str, AfterValidator(check_base_url)]
 ExtraBody = Annotated[dict[str, Any], AfterValidator(_check_extra_body)]
-ProfileName = Annotated[str, AfterValidator(_check_profile), WithJsonSchema({"enum": list(PROFILES)})]
+ProfileName = Annotated[str, AfterValidator(_check_profile), WithJsonSchema({"enum": list(_PROFILES)})]
 ProfileNames = Annotated[tuple[ProfileName, ...], *NON_EMPTY]
 Names = Annotated[tuple[Text, ...], *NON_EMPTY]
 Matchers = Annotated[dict[str, Text], AfterValidator(_check_matchers)]

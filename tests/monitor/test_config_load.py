@@ -12,7 +12,7 @@ from monitor.config.example import EXAMPLE
 from monitor.config.load import MAX_FILE_BYTES
 from monitor.config.problems import MAX_REPORTED
 from monitor.errors import ConfigError, UsageError
-from reference_engine.profile import PROFILES
+from reference_engine.profile import FURTHER_PROFILES, PROFILES
 
 GOOD = """\
 version: 1
@@ -101,12 +101,13 @@ def test_a_model_without_a_reference_works(tmp_path: Path, model: str) -> None:
 
 
 def test_every_profile_of_the_engine_may_be_allowed(tmp_path: Path) -> None:
-    config = load(tmp_path, GOOD.replace("[fp32, bf16]", f"[{', '.join(PROFILES)}]"))
+    every = (*PROFILES, *FURTHER_PROFILES)
+    config = load(tmp_path, GOOD.replace("[fp32, bf16]", f"[{', '.join(every)}]"))
 
     reference = config.endpoints("x")[0].reference
     assert reference is not None
-    assert reference.allowed_profiles == tuple(PROFILES)
-    assert {"fp32", "bf16", "w8-channel", "w8-tensor", "w4-g64", "nf4", "fp8-e4m3"} == set(PROFILES)
+    assert reference.allowed_profiles == every
+    assert {"fp32", "bf16", "w8-channel", "w8-tensor", "w4-g64", "nf4", "fp8-e4m3", "w8a8"} < set(every)
 
 
 @pytest.mark.parametrize(
