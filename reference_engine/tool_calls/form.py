@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -52,6 +52,23 @@ class Form(Protocol):
         ...
 
     def body(self, opening: str) -> Body: ...
+
+
+class MarkedForm:
+    """Calls that one marker opens, wherever it stands."""
+
+    def __init__(self, opening: str, markers: Collection[str], body: Callable[[], Body]) -> None:
+        self._opening, self._markers, self._body = opening, markers, body
+
+    def opening(self, text: str, place: Place) -> tuple[int, int] | None:  # noqa: ARG002
+        start = text.find(self._opening)
+        return None if start < 0 else (start, start + len(self._opening))
+
+    def held(self, text: str, place: Place) -> int:  # noqa: ARG002
+        return held_for(self._markers, text)
+
+    def body(self, opening: str) -> Body:  # noqa: ARG002
+        return self._body()
 
 
 def held_for(markers: Collection[str], text: str) -> int:

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from reference_engine.tool_calls.form import Body, Found, Place, held_for, written_call
+from reference_engine.tool_calls.form import Found, MarkedForm, written_call
 from reference_engine.tool_calls.written_json import JsonExtent, NotACall, after_space, check_goes_on
 
 OPENING, CLOSING = "<tool_call>", "</tool_call>"
 MARKERS = (OPENING, CLOSING)
-
-
-class HermesForm:
-    def opening(self, text: str, place: Place) -> tuple[int, int] | None:  # noqa: ARG002
-        start = text.find(OPENING)
-        return None if start < 0 else (start, start + len(OPENING))
-
-    def held(self, text: str, place: Place) -> int:  # noqa: ARG002
-        return held_for(MARKERS, text)
-
-    def body(self, opening: str) -> Body:  # noqa: ARG002
-        return _HermesBody()
 
 
 class _HermesBody:
@@ -41,3 +29,7 @@ class _HermesBody:
             raise NotACall(f"no {CLOSING} follows its JSON")
         check_goes_on(ended=ended)
         return None
+
+
+def hermes_form() -> MarkedForm:
+    return MarkedForm(OPENING, MARKERS, _HermesBody)

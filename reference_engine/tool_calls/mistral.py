@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reference_engine.tool_calls.form import Body, Found, Place, WrittenCall, held_for, written_call
+from reference_engine.tool_calls.form import Body, Found, MarkedForm, WrittenCall, written_call
 from reference_engine.tool_calls.written_json import (
     JsonExtent,
     NotACall,
@@ -19,18 +19,6 @@ MARKERS = (OPENING, ARGUMENTS, CALL_ID)
 _LONGEST_HEAD = 300
 _HEAD_END = re.compile(r'\[ARGS\]|[{}"\n]')
 _HEAD = re.compile(r"[ \t]*(?P<name>[^\[\]]*[^\[\]\s])[ \t]*(?:\[CALL_ID\](?P<id>[^\[\]]*))?\[ARGS\]")
-
-
-class MistralForm:
-    def opening(self, text: str, place: Place) -> tuple[int, int] | None:  # noqa: ARG002
-        start = text.find(OPENING)
-        return None if start < 0 else (start, start + len(OPENING))
-
-    def held(self, text: str, place: Place) -> int:  # noqa: ARG002
-        return held_for(MARKERS, text)
-
-    def body(self, opening: str) -> Body:  # noqa: ARG002
-        return _MistralBody()
 
 
 class _MistralBody:
@@ -105,3 +93,7 @@ def _read_head(text: str) -> WrittenCall:
     if head is None or not head["name"].isprintable():
         raise NotACall("no name and [ARGS] follow")
     return WrittenCall(head["name"], "", head["id"])
+
+
+def mistral_form() -> MarkedForm:
+    return MarkedForm(OPENING, MARKERS, _MistralBody)

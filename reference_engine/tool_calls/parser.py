@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 
 from reference_engine.tool_calls.family import Family
 from reference_engine.tool_calls.form import Body, Form, Place, WrittenCall
-from reference_engine.tool_calls.hermes import HermesForm
+from reference_engine.tool_calls.hermes import hermes_form
 from reference_engine.tool_calls.llama3 import Llama3Form
-from reference_engine.tool_calls.mistral import MistralForm
+from reference_engine.tool_calls.mistral import mistral_form
 from reference_engine.tool_calls.parsed import Malformed, Parsed, ToolCall
 from reference_engine.tool_calls.written_json import NotACall
 
-_FORMS: Mapping[Family, Callable[[], Form]] = {"hermes": HermesForm, "llama3": Llama3Form, "mistral": MistralForm}
+_FORMS: Mapping[Family, Callable[[], Form]] = {"hermes": hermes_form, "llama3": Llama3Form, "mistral": mistral_form}
 _WHITE = " \t\r\n"
 _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
