@@ -106,9 +106,15 @@ class Sample:
     held_s: float | None = None
 
     @property
+    def tries(self) -> tuple[Attempt, ...]:
+        """The attempts but for lessons, which taught the client the form that the endpoint takes: an answer of an error
+        that is held for none, and after it another."""
+        return tuple(one for one in self.attempts if one.error is not None or one is self.attempts[-1])
+
+    @property
     def first_attempt_ok(self) -> bool:
-        """Whether the first try was answered; a refusal answers an item that was sent to be refused."""
-        first = self.attempts[0] if self.attempts else None
-        if first is None or first.error is not None or first.http_status is None:
+        """Whether the first try was answered: also by a call that the provider itself found wanting and, where the item
+        was sent to be refused, by a refusal."""
+        if len(self.tries) != 1 or self.tries[0].http_status is None:
             return False
-        return first.http_status < 400 or (self.item.verbatim and self.outcome is Outcome.REFUSED)
+        return self.tries[0].error is None and (self.item.verbatim or self.outcome is not Outcome.REFUSED)

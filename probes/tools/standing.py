@@ -42,7 +42,7 @@ def exclusion_of(oracle: Oracle, sample: Sample) -> Exclusion | None:
 
 
 def availability_of(oracle: Oracle, sample: Sample) -> Availability:
-    tries = [attempt for attempt in sample.attempts if not _is_lesson(attempt, sample)]
+    tries = sample.tries
     answer = whole_answer(sample)
     ended = answer is not None and (answer.finish_reason is not None or Quirk.TC_PROVIDER_REJECTED in answer.quirks)
     answered = ended or (oracle.rejected and is_refusal(sample))
@@ -63,12 +63,6 @@ def _of_failure(oracle: Oracle, sample: Sample) -> Exclusion | None:
 
 def _is_error(answer: Completion) -> bool:
     return answer.disposition is Disposition.ERROR
-
-
-def _is_lesson(attempt: Attempt, sample: Sample) -> bool:
-    """Whether the client took the refusal for a lesson and sent the request in another form."""
-    refused = attempt.error is None and attempt.http_status is not None and attempt.http_status >= 400
-    return refused and attempt is not sample.attempts[-1]
 
 
 def _is_shed(attempt: Attempt) -> bool:

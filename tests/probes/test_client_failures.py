@@ -38,6 +38,22 @@ def test_a_server_error_is_retried_and_the_first_attempt_stays() -> None:
     assert [1.0 <= wait < 3.0 for wait in answers.clock.slept[1:]] == [True]
 
 
+def test_a_call_that_the_provider_turned_down_itself_is_no_failed_attempt() -> None:
+    refused = hostile.error("tool call validation failed: parameters do not match schema", code="tool_use_failed")
+    sample = ask(hostile.always(400, refused)).only
+
+    assert (sample.outcome, sample.first_attempt_ok) == (Outcome.OK, True)
+
+
+@pytest.mark.parametrize("status", [400, 200])
+def test_a_form_that_had_to_be_learned_is_no_failed_attempt(status: int) -> None:
+    unsupported = hostile.error("Unsupported parameter: 'temperature'", param="temperature", code=400)
+    sample = ask(hostile.first(1, hostile.always(status, unsupported)), temperature=0).only
+
+    assert [attempt.http_status for attempt in sample.attempts] == [status, 200]
+    assert (len(sample.tries), sample.first_attempt_ok) == (1, True)
+
+
 def test_a_retry_waits_as_long_as_the_provider_asks() -> None:
     answers = ask(hostile.first(1, hostile.rate_limited("7")))
 
