@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from probes.evals.item import EvalItem, Grader, GraderKind
+from probes.tools.pointers import below
 from probes.wire.json_value import as_object, as_text, parse_strict_json
 
 _KEYS = ("question", "function", "ground_truth")
@@ -19,15 +20,17 @@ def looks_like(line: Mapping[str, Any]) -> bool:
 
 
 def item_of(line: Mapping[str, Any], answers: Mapping[str, Any]) -> EvalItem:
-    """Right are the calls of the answer in any order; without an answer (irrelevance) no call is. Values are compared
-    as they stand, where BFCL drops letter case and punctuation."""
+    """Right are the calls of the answer in any order. Questions of irrelevance, which have no answer, want no call, and
+    those of relevance any. Values are compared as they stand, where BFCL drops letter case and punctuation."""
+    category = as_text(line.get("id")).rpartition("_")[0]
     truth = line.get("ground_truth", answers.get(as_text(line.get("id"))))
     functions = line.get("function")
     tools = [_tool(function) for function in (functions if isinstance(functions, list) else [functions])]
     request = {"messages": _messages(line.get("question")), "tools": tools}
     meta = {key: value for key, value in line.items() if key not in _KEYS}
-    meta.setdefault("category", as_text(line.get("id")).rpartition("_")[0])
-    return EvalItem(request, Grader(GraderKind.TOOL_CALLS), _expected(truth), meta)
+    meta.setdefault("category", category)
+    expected = _unanswered(category) if truth is None else _expected(truth)
+    return EvalItem(request, Grader(GraderKind.TOOL_CALLS), expected, meta)
 
 
 def read_answers(content: bytes) -> dict[str, Any]:
@@ -75,8 +78,14 @@ def _schema(part: Any) -> Any:
     return schema
 
 
+def _unanswered(category: str) -> dict[str, Any]:
+    if "relevance" not in category:
+        raise ValueError("its answer is neither on the line nor in a second file, which --with names")
+    return {"trigger": "must_not" if "irrelevance" in category else "must", "calls": []}
+
+
 def _expected(truth: Any) -> dict[str, Any]:
-    if truth is None or truth == []:
+    if truth == []:
         return {"trigger": "must_not", "calls": []}
     if not isinstance(truth, list) or not all(isinstance(call, Mapping) and len(call) == 1 for call in truth):
         raise ValueError("its ground_truth is not a list of {name: arguments}")
@@ -87,7 +96,10 @@ def _call(name: str, arguments: Any) -> dict[str, Any]:
     leaves, loose = {}, False
     for pointer, allowed in _leaves("", as_object(arguments)):
         values = [value for value in allowed if value != ""]
-        if len(values) == len(allowed):
+        if any(map(_holds_object, values)):
+            # Its own values are lists of what may stand there, which no matcher takes.
+            loose = True
+        elif len(values) == len(allowed):
             leaves[pointer] = {"match": "any_of", "value": values}
         elif len(values) == 1:
             leaves[pointer] = {"match": "absent_ok", "value": values[0]}
@@ -98,11 +110,20 @@ def _call(name: str, arguments: Any) -> dict[str, Any]:
 
 
 def _leaves(place: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Each pointer with the values that may stand there; an object among them has lists of values itself."""
+    """Each pointer with the values that may stand there. Objects have lists of values themselves: a single one, and
+    those of a single list, are gone into."""
     for name, allowed in arguments.items():
-        pointer = f"{place}/{name.replace('~', '~0').replace('/', '~1')}"
+        pointer = below(place, name)
         values = allowed if isinstance(allowed, list) else [allowed]
-        if len(values) == 1 and isinstance(values[0], dict):
-            yield from _leaves(pointer, values[0])
+        only = values[0] if len(values) == 1 else None
+        if isinstance(only, dict):
+            yield from _leaves(pointer, only)
+        elif isinstance(only, list) and only and all(isinstance(one, dict) for one in only):
+            for position, one in enumerate(only):
+                yield from _leaves(below(pointer, position), one)
         else:
             yield pointer, values
+
+
+def _holds_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))

@@ -18,6 +18,7 @@ from probes.evals.formats import MAX_LINE_BYTES, Format, Reading, load_companion
 from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.evals.tool_case import tool_case
 from probes.tools.case import Leaf, Trigger
+from probes.tools.matchers import compare
 
 FILES = Path(__file__).parent / "files"
 CANARY = "canary-of-an-item-51d0c4"
@@ -111,6 +112,39 @@ def test_bfcl_with_its_answers() -> None:
     assert tool_case(none).oracle.trigger is Trigger.MUST_NOT
 
 
+def bfcl(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "question": [[{"role": "user", "content": CANARY}]], "function": [{"name": "f"}], **more}
+
+
+@pytest.mark.parametrize(
+    ("line", "trigger"),
+    [
+        (bfcl("live_irrelevance_3-0-0"), Trigger.MUST_NOT),
+        (bfcl("live_relevance_3-0-0"), Trigger.MUST),
+        (bfcl("house_1", ground_truth=[]), Trigger.MUST_NOT),
+    ],
+)
+def test_a_question_of_bfcl_without_an_answer_wants_what_its_category_says(line: Any, trigger: Trigger) -> None:
+    oracle = tool_case(read(line)[0]).oracle
+    assert (oracle.trigger, oracle.calls) == (trigger, ())
+
+
+@pytest.mark.parametrize(
+    ("allowed", "arguments", "right"),
+    [
+        ([[{"field": ["age"], "op": [">", ">="]}]], [{"field": "age", "op": ">="}], True),
+        ([[{"field": ["age"], "op": [">", ">="]}]], [{"field": "age", "op": "<"}], False),
+        ([[{"field": ["age"]}]], [{"field": "age"}, {"field": "age"}], False),
+        ([{"field": ["age"]}, ""], {"field": "age"}, True),
+        ([[[{"field": ["age"]}]]], [[{"field": "age"}]], True),
+    ],
+)
+def test_objects_of_bfcl_hold_lists_of_what_may_stand_there(allowed: Any, arguments: Any, right: bool) -> None:
+    (item,) = read(bfcl("simple_1", ground_truth=[{"f": {"x": allowed}}]))
+    (call,) = tool_case(item).oracle.calls
+    assert compare(call, {"x": arguments}).exact is right
+
+
 def test_our_own() -> None:
     items = items_of("own.jsonl")
     assert kinds(items) == ["exact", "json_schema", "code", "judge", "number", "regex"]
@@ -182,6 +216,10 @@ BAD = {
     "image": (
         {"input": [{"role": "user", "content": [{"type": "image", "image": CANARY}]}], "target": "x"},
         "not text",
+    ),
+    "no-answer": (
+        {"id": "simple_0", "question": [[{"role": "user", "content": CANARY}]], "function": [{"name": "f"}]},
+        "its answer is neither on the line nor in a second file",
     ),
     "two-turns": ({"question": [[], [CANARY]], "function": [{"name": "f"}]}, "not a list of one turn"),
 }
