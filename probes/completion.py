@@ -41,6 +41,15 @@ class Usage:
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
 
+    def shown(self, *, with_reasoning: bool) -> int | None:
+        """The output tokens that came. Reasoning that was not shown is counted with the rest, unless the total says
+        that it is counted apart."""
+        if self.completion_tokens is None or with_reasoning:
+            return self.completion_tokens
+        hidden = self.reasoning_tokens or 0
+        apart = self.total_tokens == (self.prompt_tokens or 0) + self.completion_tokens + hidden
+        return self.completion_tokens if apart else max(0, self.completion_tokens - hidden)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenAlternative:
@@ -116,3 +125,8 @@ class Completion:
     comments: int = 0
     timings: Timings = field(default_factory=Timings)
     unreadable: bool = False
+
+    @property
+    def shown_tokens(self) -> int | None:
+        """How many tokens of output came, by the endpoint's count; None where it gave none."""
+        return self.usage.shown(with_reasoning=bool(self.reasoning)) if self.usage is not None else None

@@ -11,20 +11,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from probes import grammar
-from probes.completion import Timings, Usage
+from probes.completion import Timings
 from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION
-from probes.plan import Item, Plan, ProbeKind, Sample
-
-# A stream is buffered where this share of its chunks comes in the last part of its time, faster than any decoder.
-_BURST_SHARE = 0.9
-_BURST_TIME = 0.05
-_FASTEST_CHUNK_GAP_S = 0.001
+from probes.plan import Item, Plan, ProbeKind
+from probes.wire.timeline import is_burst
 
 
 def plan(seed: bytes, run_nonce: bytes, *, streams: int = 8, max_tokens: int = 32) -> Plan:
@@ -48,30 +43,12 @@ def plan(seed: bytes, run_nonce: bytes, *, streams: int = 8, max_tokens: int = 3
     return Plan(ProbeKind.LATENCY, items, suite, GRAMMAR_VERSION)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTimes:
-    """One stream: `ttft` is the time to its first output of any kind (content, reasoning or tool call; a chunk with a
-    role alone is none), `tpot` the time per output token after it."""
-
-    ttft: float
-    tpot: float | None
-
-
-def stream_times(sample: Sample) -> StreamTimes | None:
-    """The times of one sample, None where it brought no output."""
-    completion = sample.completion
-    if completion is None or completion.timings.first_output is None:
-        return None
-    return StreamTimes(completion.timings.first_output, tpot(completion.timings, completion.usage))
-
-
-def tpot(timings: Timings, usage: Usage | None) -> float | None:
+def tpot(timings: Timings, tokens: int | None) -> float | None:
     """Seconds per output token after the first chunk: (last − first output) / (N − n_first).
 
-    N is `usage.completion_tokens`: a chunk is not a token. n_first is the number of tokens in the first chunk, 1 where
-    it is not known.
+    N is `tokens`, by usage: a chunk is not a token. n_first is the number of tokens in the first chunk, 1 where it is
+    not known.
     """
-    tokens = usage.completion_tokens if usage is not None else None
     if tokens is None or timings.first_output is None or timings.last_output is None or is_buffered(timings):
         return None
     later = tokens - (timings.first_output_tokens or 1)
@@ -81,17 +58,9 @@ def tpot(timings: Timings, usage: Usage | None) -> float | None:
 def is_buffered(timings: Timings) -> bool:
     """Whether the output was held back and came at once, so that its timing tells nothing of its making.
 
-    So it is where it came in one event, or where nine tenths of the chunks came in the last twentieth of the time,
-    less than a millisecond apart. The second condition spares fast decoders behind a long queue.
+    So it is where it came in one event, or where nearly all of its chunks came in a burst.
     """
-    chunks = timings.chunks
-    if len(chunks) <= 1:
-        return True
-    end = chunks[-1]
-    burst = [at for at in chunks if at >= end * (1 - _BURST_TIME)]
-    if len(burst) < 2 or len(burst) < _BURST_SHARE * len(chunks):
-        return False
-    return (burst[-1] - burst[0]) / (len(burst) - 1) < _FASTEST_CHUNK_GAP_S
+    return len(timings.chunks) <= 1 or is_burst([(at, 1) for at in timings.chunks])
 
 
 class Percentile(NamedTuple):

@@ -122,6 +122,5 @@ def buffered(samples: Iterable[Sample]) -> Share:
 
 
 def _is_short(sample: Sample) -> bool:
-    usage = sample.completion.usage if sample.completion is not None else None
-    tokens = usage.completion_tokens if usage is not None else None
+    tokens = sample.completion.shown_tokens if sample.completion is not None else None
     return tokens is not None and tokens < BURST_TOKENS

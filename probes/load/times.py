@@ -48,14 +48,10 @@ def latency_of(sample: Sample) -> StreamLatency | None:
     first = completion.timings.first_output if completion is not None else None
     if completion is None or first is None:
         return None
-    timings, usage, late = (
-        completion.timings,
-        completion.usage,
-        max(0.0, (sample.late_s or 0.0) - (sample.held_s or 0.0)),
-    )
+    timings, tokens = completion.timings, completion.shown_tokens
+    late = max(0.0, (sample.late_s or 0.0) - (sample.held_s or 0.0))
     buffered = is_buffered(timings)
     gaps = [] if buffered else [later - earlier for earlier, later in pairwise(timings.chunks)]
-    tokens = usage.completion_tokens if usage is not None else None
     end = timings.finish if timings.finish is not None else timings.last_output
     return StreamLatency(
         bucket=bucket_of(prompt_tokens(sample)),
@@ -63,7 +59,7 @@ def latency_of(sample: Sample) -> StreamLatency | None:
         ttft=late + first,
         ttfa=_from_due(late, timings.first_answer),
         end_to_end=_from_due(late, end),
-        tpot=tpot(timings, usage),
+        tpot=tpot(timings, tokens),
         gap_median=statistics.median(gaps) if gaps else None,
         gap_max=max(gaps, default=None),
         tokens_per_chunk=None if buffered or not tokens else tokens / len(timings.chunks),

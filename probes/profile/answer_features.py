@@ -121,7 +121,7 @@ def last_chunk(reply: Reply) -> str | None:
 
 def tokens_per_chunk(reply: Reply) -> str | None:
     completion = reply.completion
-    tokens = completion.usage.completion_tokens if completion is not None and completion.usage else None
+    tokens = completion.shown_tokens if completion is not None else None
     if completion is None or not reply.streamed or any(reply.calls) or not completion.content_chunks:
         return None
     if tokens is None or tokens < _LEAST_TOKENS:

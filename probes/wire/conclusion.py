@@ -46,9 +46,8 @@ def conclude(answer: Answer, around: Circumstances) -> Completion:
         calls = read_interrupted_calls(answer.calls, asked)
         quirks = set(without_judgement_of_arguments(quirks))
     text = Text.of(answer.content, answer.reasoning)
-    quirks |= (
-        calls.quirks | text_quirks(text, calls.calls, asked, reason) | _numbers(answer, good=whole and answer.answered)
-    )
+    quirks |= calls.quirks | text_quirks(text, calls.calls, asked, reason)
+    quirks |= _numbers(answer, text, good=whole and answer.answered)
     quirks |= disagreements(reason, asked, calls=len(calls.calls))
     if whole and _masks_length(answer, calls, text):
         quirks.add(Quirk.FINISH_MASKS_LENGTH)
@@ -76,16 +75,16 @@ def _availability(answer: Answer, around: Circumstances) -> set[Quirk]:
     return {quirk for quirk, seen in found.items() if seen}
 
 
-def _numbers(answer: Answer, *, good: bool) -> set[Quirk]:
+def _numbers(answer: Answer, text: Text, *, good: bool) -> set[Quirk]:
     """The quirks of usage, pace and log-probabilities."""
     asked, usage = answer.asked, answer.usage.last
-    completion = usage.completion_tokens if usage else None
     quirks = answer.usage.quirks(has_output=answer.has_output)
     if asked.include_usage and usage is None and (answer.streamed or answer.answered):
         quirks.add(Quirk.USAGE_MISSING)
-    if answer.text_chunks and not answer.calls.calls and (completion or 0) > 2 * answer.text_chunks:
+    shown = usage.shown(with_reasoning=bool(text.reasoning)) if usage else None
+    if answer.text_chunks and not answer.calls.calls and (shown or 0) > 2 * answer.text_chunks:
         quirks.add(Quirk.MULTI_TOKEN_CHUNK)
-    held_back = answer.timeline.held_back(completion)
+    held_back = answer.timeline.held_back(shown)
     if answer.usage.burst if held_back is None else held_back:
         quirks.add(Quirk.BUFFERED_TOKENS)
     if answer.shape is not None:

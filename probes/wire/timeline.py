@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from probes.completion import Timings
@@ -9,6 +10,8 @@ from probes.wire.usage import BURST_TOKENS
 
 _LAST_PART_OF_TIME = 0.05
 _NEARLY_ALL = 0.9
+# No decoder makes its chunks so soon after each other. Without it a fast one behind a long queue would be a burst.
+_FASTEST_GAP_S = 0.001
 
 
 class Timeline:
@@ -60,12 +63,20 @@ class Timeline:
         )
 
     def held_back(self, completion_tokens: int | None) -> bool | None:
-        """Whether nearly all output came in the last twentieth of the time; None where no times are known."""
+        """Whether nearly all output came at once; None where no times are known."""
         if not self._arrivals:
             return None
         tokens = len(self._arrivals) if completion_tokens is None else completion_tokens
         if tokens < BURST_TOKENS:
             return False
-        late = self._arrivals[-1][0] * (1 - _LAST_PART_OF_TIME)
-        whole = sum(size for _, size in self._arrivals)
-        return sum(size for at, size in self._arrivals if at >= late) >= _NEARLY_ALL * whole
+        return is_burst(self._arrivals)
+
+
+def is_burst(arrivals: Sequence[tuple[float, int]]) -> bool:
+    """Whether nine tenths of what came, each part with its time and its size, came in the last twentieth of the time,
+    its parts less than a millisecond apart."""
+    begin = arrivals[-1][0] * (1 - _LAST_PART_OF_TIME)
+    late = [(at, size) for at, size in arrivals if at >= begin]
+    if sum(size for _, size in late) < _NEARLY_ALL * sum(size for _, size in arrivals):
+        return False
+    return len(late) == 1 or (late[-1][0] - late[0][0]) / (len(late) - 1) < _FASTEST_GAP_S

@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.completion import Completion, Timings, Usage
+from probes.completion import Timings
 from probes.latency import (
     Percentile,
     is_buffered,
     percentile_interval,
     plan,
-    stream_times,
     tpot,
 )
-from probes.plan import Item, Outcome, ProbeKind, Sample
-from probes.quirks import Disposition
+from probes.plan import ProbeKind
 
 SEED = bytes(range(32))
 
@@ -34,10 +32,6 @@ def timings(*chunks: float, first_tokens: int | None = None) -> Timings:
         chunks=chunks,
         first_output_tokens=first_tokens,
     )
-
-
-def usage(tokens: int | None) -> Usage:
-    return Usage(completion_tokens=tokens)
 
 
 STEADY = tuple(0.5 + 0.1 * index for index in range(11))
@@ -62,18 +56,17 @@ def test_streams_are_single_use_and_ask_for_usage() -> None:
 
 
 def test_the_time_of_a_token_goes_by_usage_and_not_by_chunks() -> None:
-    assert tpot(timings(*STEADY), usage(11)) == pytest.approx(0.1)
-    assert tpot(timings(*STEADY), usage(41)) == pytest.approx(1.0 / 40)
-    assert tpot(timings(*STEADY, first_tokens=6), usage(16)) == pytest.approx(0.1)
+    assert tpot(timings(*STEADY), 11) == pytest.approx(0.1)
+    assert tpot(timings(*STEADY), 41) == pytest.approx(1.0 / 40)
+    assert tpot(timings(*STEADY, first_tokens=6), 16) == pytest.approx(0.1)
 
 
 def test_a_time_that_cannot_be_known_is_none() -> None:
     assert tpot(timings(*STEADY), None) is None
-    assert tpot(timings(*STEADY), usage(None)) is None
-    assert tpot(timings(*STEADY), usage(1)) is None
-    assert tpot(timings(*STEADY, first_tokens=11), usage(11)) is None
-    assert tpot(timings(), usage(11)) is None
-    assert tpot(timings(2.0), usage(11)) is None
+    assert tpot(timings(*STEADY), 1) is None
+    assert tpot(timings(*STEADY, first_tokens=11), 11) is None
+    assert tpot(timings(), 11) is None
+    assert tpot(timings(2.0), 11) is None
 
 
 BURST = tuple(3.0 + 0.0001 * index for index in range(32))
@@ -89,6 +82,7 @@ BURST = tuple(3.0 + 0.0001 * index for index in range(32))
         ((1.0, *BURST), True),
         (STEADY, False),
         ((1.0, 1.0), True),
+        ((1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0), True),
         ((1.0, 2.0), False),
         # A thousand tokens a second after ten seconds in a queue.
         (tuple(10.0 + 0.001 * index for index in range(32)), False),
@@ -99,20 +93,7 @@ BURST = tuple(3.0 + 0.0001 * index for index in range(32))
 def test_output_that_came_at_once_is_buffered(chunks: tuple[float, ...], buffered: bool) -> None:
     assert is_buffered(timings(*chunks)) is buffered
     if buffered:
-        assert tpot(timings(*chunks), usage(40)) is None
-
-
-def test_a_sample_gives_its_times_and_one_without_output_none() -> None:
-    item = Item("latency-1", 0, {})
-    good = Completion(Disposition.ACCEPT, (), 200, usage=usage(11), timings=timings(*STEADY))
-
-    times = stream_times(Sample(item, Outcome.OK, good, ()))
-
-    assert times is not None
-    assert times.ttft == 0.5
-    assert times.tpot == pytest.approx(0.1)
-    assert stream_times(Sample(item, Outcome.TIMEOUT, None, ())) is None
-    assert stream_times(Sample(item, Outcome.OK, Completion(Disposition.ACCEPT, (), 200), ())) is None
+        assert tpot(timings(*chunks), 40) is None
 
 
 def numbers(n: int) -> list[float]:

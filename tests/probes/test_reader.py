@@ -111,7 +111,9 @@ def test_the_first_chunk_may_not_say_how_many_tokens_it_holds() -> None:
     [
         ([1.0 + 0.1 * step for step in range(10)], False),
         ([2.0] * 10, True),
-        ([0.2] + [3.0 + 0.001 * step for step in range(9)], True),
+        ([0.2] + [3.0 + 0.0005 * step for step in range(9)], True),
+        # Two hundred tokens a second behind a queue of ten.
+        ([10.0 + 0.005 * step for step in range(10)], False),
         ([0.2, 0.3] + [3.0] * 8, False),
     ],
 )

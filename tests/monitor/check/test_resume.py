@@ -16,6 +16,7 @@ from probes import latency, logprobs
 from probes.client import Client
 from probes.errors import ProbeError
 from probes.load import probe as load
+from probes.load.times import latency_of
 from probes.plan import Plan, Sample
 from probes.quirks import Quirk
 from probes.target import Target
@@ -99,9 +100,9 @@ def test_latencies_of_stored_streams_are_what_they_were() -> None:
     plan, handler = PLANS["streams"]
     samples = asked(plan, handler)
 
-    times = [latency.stream_times(one) for one in rebuilt(plan, stored(samples))]
+    times = [latency_of(one) for one in rebuilt(plan, stored(samples))]
 
-    assert times == [latency.stream_times(one) for one in samples]
+    assert times == [latency_of(one) for one in samples]
     assert all(one is not None and one.ttft > 0.0 for one in times)
 
 

@@ -61,6 +61,24 @@ def test_chunks_are_no_tokens() -> None:
     assert found.tpot == pytest.approx(1.0 / 43)
 
 
+@pytest.mark.parametrize(
+    ("reasoning", "total", "came"), [(None, 361, 11), (None, 411, 61), (None, None, 11), ("Hm.", 361, 61)]
+)
+def test_reasoning_that_was_not_shown_is_no_part_of_the_pace(
+    reasoning: str | None, total: int | None, came: int
+) -> None:
+    """Fifty tokens of it: counted with the answer's, or apart from them."""
+    sample = stream(*STEADY)
+    usage = Usage(300, 61, total, reasoning_tokens=50)
+    assert sample.completion is not None
+    completion = replace(sample.completion, usage=usage, reasoning=reasoning)
+
+    found = times(replace(sample, completion=completion))
+
+    assert found.tpot == pytest.approx(1.0 / (came - 1))
+    assert found.tokens_per_chunk == pytest.approx(came / 11)
+
+
 def test_a_buffered_stream_has_no_pace() -> None:
     found = times(stream(2.0))
 
