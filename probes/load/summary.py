@@ -78,7 +78,7 @@ class Share:
 
 def goodput(samples: Iterable[Sample], promises: Sequence[Promise]) -> Share:
     """The share that kept every limit, from when they were due, of the first of the promises that is made for a prompt
-    of its size. One that failed or timed out kept none."""
+    of its size. One that failed, timed out or brought nothing kept none."""
     seen = Counter(_standing(sample, promises) for sample in samples)
     met, broken = seen.pop("met", 0), seen.pop("broken", 0)
     return Share(met, met + broken, dict(seen))
@@ -91,15 +91,21 @@ def _standing(sample: Sample, promises: Sequence[Promise]) -> str:
     promise = _promised(sample, promises)
     if promise is None:
         return "nothing promised"
-    times = latency_of(sample) if sample.outcome is Outcome.OK else None
+    if sample.outcome is not Outcome.OK:
+        return "broken"
+    times = latency_of(sample)
     if times is None:
-        return "no output" if sample.outcome is Outcome.OK else "broken"
+        return "broken" if _was_streamed(sample) else "not streamed"
     limits = promise.limits()
     values = {name: getattr(times, name) for name in limits}
     if any(value is not None and value > limits[name] for name, value in values.items()):
         return "broken"
     unknown = [name for name, value in values.items() if value is None]
     return f"{unknown[0]} unknown" if unknown else "met"
+
+
+def _was_streamed(sample: Sample) -> bool:
+    return sample.completion is not None and sample.completion.timings.first_event is not None
 
 
 def _promised(sample: Sample, promises: Sequence[Promise]) -> Promise | None:

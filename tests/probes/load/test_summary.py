@@ -123,14 +123,15 @@ def test_goodput_is_the_share_that_kept_every_limit() -> None:
         failed(Outcome.HTTP_ERROR),
         failed(Outcome.RATE_LIMITED),
         stream(),
+        stream(first_event=0.1),
     ]
 
     found = goodput(samples, [Promise(ttft=1.0, tpot=0.2)])
 
-    # Late, slow by the token, slow to begin and failed twice; of one that was buffered the pace is not known.
-    excluded = {"tpot unknown": 1, "rate_limited": 1, "no output": 1}
-    assert found == Share(met=1, counted=6, excluded=excluded)
-    assert found.value == pytest.approx(1 / 6)
+    # Late, slow by the token, slow to begin, failed twice and empty; of one that was buffered the pace is not known.
+    excluded = {"tpot unknown": 1, "rate_limited": 1, "not streamed": 1}
+    assert found == Share(met=1, counted=7, excluded=excluded)
+    assert found.value == pytest.approx(1 / 7)
 
 
 def test_what_our_own_pace_held_back_is_no_latency() -> None:
