@@ -100,13 +100,15 @@ class Timings:
 @dataclass(frozen=True, slots=True)
 class Completion:
     """An answer, normalised. `disposition` is the worst of its quirks', and error where the status or the body is none
-    of an answer. `unreadable` is True where the body is neither JSON nor an event stream: a web page, plain text."""
+    of an answer. `refusal` is what a model says in place of content that was to have a form. `unreadable` is True where
+    the body is neither JSON nor an event stream: a web page, plain text."""
 
     disposition: Disposition
     quirks: tuple[Quirk, ...]
     http_status: int
     content: str | None = None
     reasoning: str | None = None
+    refusal: str | None = None
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None

@@ -51,7 +51,7 @@ def recount(completion: Completion, request: Mapping[str, Any], tokenizer: Token
     if completion.logprobs and not completion.reasoning and not completion.tool_calls and not _several(request):
         count = len(completion.logprobs)
         return Recount(reported, count, count + _END_TOKENS + _stop_tokens(completion, request, tokenizer))
-    text = completion.content or completion.text or ""
+    text = completion.content or completion.text or completion.refusal or ""
     low, unknown = _size(text, tokenizer), []
     slack = _END_TOKENS + _stop_tokens(completion, request, tokenizer)
     if completion.reasoning:

@@ -184,6 +184,8 @@ def _lost_calls(case: Case, answer: Completion) -> Iterator[Fault]:
 
 
 def _of_content(case: Case, answer: Completion) -> Fault | None:
+    if answer.refusal and not answer.content:
+        return Fault.CONTENT
     try:
         parse_exact_json(answer.content or "")
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from probes.quirks import Quirk
@@ -10,7 +11,7 @@ from probes.wire.asked import Asked
 from probes.wire.call_slots import CallSlots
 from probes.wire.envelope import Envelope
 from probes.wire.finish import Finish
-from probes.wire.json_value import as_integer, as_object, as_objects, as_text, strings_in
+from probes.wire.json_value import as_integer, as_object, as_objects, strings_in
 from probes.wire.message import Said, said
 from probes.wire.provider_error import ProviderError, error_in, error_instead_of_answer
 from probes.wire.surrogates import has_lone_surrogate, paired
@@ -34,6 +35,7 @@ class Answer:
         self.envelope = Envelope(asked)
         self.contents: list[str] | None = None
         self.reasonings: list[str] = []
+        self.refusals: list[str] = []
         self.calls = CallSlots(asked.tools)
         self.finish = Finish()
         self.usage = UsageCount()
@@ -55,8 +57,13 @@ class Answer:
         return paired("".join(self.reasonings))
 
     @property
+    def refusal(self) -> str:
+        return paired("".join(self.refusals))
+
+    @property
     def has_output(self) -> bool:
-        return bool(self.contents and any(self.contents)) or any(self.reasonings) or bool(self.calls.calls)
+        texts = (*(self.contents or ()), *self.reasonings, *self.refusals)
+        return any(texts) or bool(self.calls.calls)
 
     @property
     def vacant(self) -> bool:
@@ -132,7 +139,7 @@ class Answer:
         self.argument_chunks += has_arguments
         has_calls = has_arguments or bool(delta.get("tool_calls"))
         entries = self._take_logprobs(choice.get("logprobs"))
-        if spoken.content or spoken.reasoning:
+        if spoken.content or spoken.reasoning or spoken.refusal:
             self.text_chunks += 1
             self.covered_chunks += entries > 0
         self._mark_output(spoken, has_calls, tokens or entries, at)
@@ -142,20 +149,22 @@ class Answer:
                 self.quirks.add(Quirk.TC_ARGS_WITH_FINISH)
 
     def _mark_output(self, spoken: Said, has_calls: bool, tokens: int, at: float | None) -> None:
-        size = len(spoken.content or "") + len(spoken.reasoning) + has_calls
+        answered = len(spoken.content or "") + len(spoken.refusal) + has_calls
+        size = answered + len(spoken.reasoning)
         if not size:
             return
-        if spoken.content or has_calls:
+        if answered:
             self.timeline.mark_first("first_answer", at)
         self.timeline.mark_output(at, size, tokens or None)
 
     def _hear(self, choice: Mapping[str, Any], message: Mapping[str, Any], *, replaced: bool) -> Said:
         spoken = said(message)
         if spoken.content is None and isinstance(choice.get("text"), str):
-            spoken = Said(as_text(choice["text"]), spoken.reasoning, spoken.quirks)
+            spoken = replace(spoken, content=choice["text"])
         self.quirks |= spoken.quirks
         self.reasonings.append(spoken.reasoning)
-        texts = [spoken.content or "", spoken.reasoning]
+        self.refusals.append(spoken.refusal)
+        texts = [spoken.content or "", spoken.reasoning, spoken.refusal]
         if any(map(has_lone_surrogate, texts)):
             self.quirks.add(Quirk.LONE_SURROGATE)
         if replaced and any(_REPLACEMENT in text for text in [*texts, *strings_in(message.get("tool_calls"))]):

@@ -127,6 +127,7 @@ def _completion(
         http_status=around.http_status,
         content=text.content if chat else None,
         reasoning=text.reasoning or None,
+        refusal=answer.refusal or None,
         text=None if chat else text.content,
         tool_calls=calls.calls,
         finish_reason=answer.finish.reason,

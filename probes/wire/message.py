@@ -28,11 +28,13 @@ _THINK_TAGS = re.compile(r"\s*<think>(.*?)</think>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`content` is None where the field is null or absent."""
+    """`content` is None where the field is null or absent; `refusal` is what stands in its place where a model that is
+    held to a form declines."""
 
     content: str | None
     reasoning: str
     quirks: frozenset[Quirk]
+    refusal: str = ""
 
 
 def said(message: Mapping[str, Any]) -> Said:
@@ -43,14 +45,14 @@ def said(message: Mapping[str, Any]) -> Said:
         if text := _text_of(message.get(name)):
             quirks.add(Quirk.REASONING_FIELD_VARIANT)
             reasoning = reasoning or text
-    content = message.get("content")
+    content, refusal = message.get("content"), as_text(message.get("refusal"))
     if not isinstance(content, list | dict):
-        return Said(content if isinstance(content, str) else None, reasoning, frozenset(quirks))
+        return Said(content if isinstance(content, str) else None, reasoning, frozenset(quirks), refusal)
     quirks.add(Quirk.CONTENT_LIST_PARTS)
     parts = content if isinstance(content, list) else [content]
     text = "".join(_text_of(part) for part in parts if not _is_thinking(part))
     thought = "".join(_text_of(part) for part in parts if _is_thinking(part))
-    return Said(text, reasoning + thought, frozenset(quirks))
+    return Said(text, reasoning + thought, frozenset(quirks), refusal)
 
 
 def thought_in_tags(content: str) -> str | None:

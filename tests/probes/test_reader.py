@@ -100,6 +100,20 @@ def test_the_first_count_says_how_many_tokens_the_first_chunk_holds() -> None:
     assert answer.finish().timings.first_output_tokens == 2
 
 
+def test_what_a_model_says_in_place_of_content_is_its_answer() -> None:
+    answer = reader()
+    answer.feed(chunk({"role": "assistant", "content": None, "refusal": None}), at=1.0)
+    answer.feed(chunk({"refusal": "Rather "}), at=2.0)
+    answer.feed(chunk({"refusal": "not."}), at=3.0)
+    answer.feed(chunk({}, "stop", usage=usage(4)) + b"data: [DONE]\n\n", at=4.0)
+
+    assert answer.has_output
+    completion = answer.finish(at=4.0)
+    assert (completion.content, completion.refusal) == ("", "Rather not.")
+    assert (completion.timings.first_answer, completion.timings.chunks) == (2.0, (2.0, 3.0))
+    assert read_body(body({"role": "assistant", "content": None, "refusal": "No."})).refusal == "No."
+
+
 def test_the_first_chunk_may_not_say_how_many_tokens_it_holds() -> None:
     answer = reader()
     answer.feed(chunk({"content": "Fowey"}))

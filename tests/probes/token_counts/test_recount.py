@@ -42,6 +42,10 @@ def test_tokens_beyond_all_that_came_are_excess_and_fewer_are_shortfall() -> Non
     assert counted(answer(None, content="Ten bytes.")).excess == 0
 
 
+def test_a_refusal_is_counted_as_the_text_it_is() -> None:
+    assert counted(answer(11, refusal="Ten bytes.")).excess == 0
+
+
 def test_a_stop_string_was_written_though_it_is_not_shown() -> None:
     found = counted(answer(14, content="Ten bytes.", finish_reason="stop"), stop=["END", "x"])
 

@@ -456,6 +456,14 @@ def test_content_is_held_to_its_schema(content: str | None, found: set[Fault]) -
     assert (scored.content_fault is not None) == (Fault.CONTENT_SCHEMA in found)
 
 
+def test_a_model_that_declines_is_no_stack_that_forgets_the_form() -> None:
+    structured = case(trigger=Trigger.FREE, category=Category.T16, content_schema=SCHEMA)
+    message = {"role": "assistant", "content": None, "refusal": "Rather not."}
+    body = {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    scored = score(structured, received(structured, body))
+    assert (faults(scored), scored.layer) == ({Fault.CONTENT}, Layer.MODEL)
+
+
 def test_a_call_needs_no_content() -> None:
     structured = case(trigger=Trigger.FREE, category=Category.T16, content_schema=SCHEMA)
     assert score(structured, answer(structured, call("book", GOOD))).right
