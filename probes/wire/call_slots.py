@@ -41,7 +41,8 @@ class CallSlot:
 class CallSlots:
     """The calls of one answer, in order of first appearance, and the quirks seen while they came.
 
-    An integer `index` is a key, never a position. Without one, a new id opens a slot; anything else goes to the last.
+    An integer `index` is a key, never a position. Without one, a new id opens a slot, and so does a second name in one
+    delta; anything else goes to the last.
     Beside `tool_calls` the old `function_call` says the same once more, for clients that know nothing else.
     """
 
@@ -66,7 +67,8 @@ class CallSlots:
 
     def take_delta(self, delta: Mapping[str, Any]) -> bool:
         """The call deltas of one chunk; True where one of them carried argument text."""
-        carried = [self._fill(self._slot_for(entry), entry) for entry in _entries(delta)]
+        before = len(self._slots)
+        carried = [self._fill(self._slot_for(entry, before), entry) for entry in _entries(delta)]
         return any(carried) if carried else self._take_bare(delta)
 
     def conclude(self) -> set[Quirk]:
@@ -86,11 +88,12 @@ class CallSlots:
         self._slots.append(slot)
         return slot
 
-    def _slot_for(self, entry: Mapping[str, Any]) -> CallSlot:
+    def _slot_for(self, entry: Mapping[str, Any], before: int) -> CallSlot:
+        """The call that a delta's entry belongs to; `before` is how many there were before that delta."""
         index, call_id = entry.get("index"), paired(as_text(entry.get("id")))
         if not isinstance(index, int) or isinstance(index, bool):
             self.quirks.add(Quirk.TC_INDEX_MISSING)
-            return self._slot_without_index(entry, call_id)
+            return self._slot_without_index(entry, call_id, before)
         slot = self._by_index.get(index)
         if slot is not None and call_id and slot.id and slot.id != call_id:
             self.quirks.add(Quirk.TC_INDEX_REUSED)
@@ -99,14 +102,16 @@ class CallSlots:
             slot = self._by_index[index] = self._open()
         return slot
 
-    def _slot_without_index(self, entry: Mapping[str, Any], call_id: str) -> CallSlot:
+    def _slot_without_index(self, entry: Mapping[str, Any], call_id: str, before: int) -> CallSlot:
         if call_id:
             return self._by_id.get(call_id) or self._open()
         if not self._slots:
             return self._open()
         name, last = as_text(_function(entry).get("name")), self._slots[-1]
-        # Two whole names are two calls, though nothing else tells them apart.
-        return self._open() if {name, last.name} <= self._declared and name != last.name else last
+        # Two whole names are two calls, though nothing else tells them apart, and in one list any two.
+        whole_names = name != last.name and {name, last.name} <= self._declared
+        in_one_list = len(self._slots) > before and "" not in (name, last.name)
+        return self._open() if whole_names or in_one_list else last
 
     def _fill(self, slot: CallSlot, entry: Mapping[str, Any]) -> bool:
         call_id, function = paired(as_text(entry.get("id"))), _function(entry)

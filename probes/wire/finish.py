@@ -7,7 +7,14 @@ from probes.wire.asked import Asked
 from probes.wire.surrogates import paired
 
 _STANDARD = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
-_ALIASES = {"eos": "stop", "end_turn": "stop", "sensitive": "content_filter"}
+# What gateways pass on of other APIs and older servers, in whatever letter case.
+_ALIASES = {
+    **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
+    **dict.fromkeys(("max_tokens", "model_length"), "length"),
+    **dict.fromkeys(("tool_use", "tool_call"), "tool_calls"),
+    **dict.fromkeys(("sensitive", "safety", "refusal", "content_filtered", "guardrail_intervened"), "content_filter"),
+    **{word: word for word in _STANDARD},
+}
 _ABORTS = frozenset({"abort", "network_error", "insufficient_system_resource"})
 
 # What no sentence ends with, letters and digits aside.
@@ -39,7 +46,7 @@ class Finish:
     @property
     def reason(self) -> str | None:
         """The standard word where one stands for the raw value, else the raw value."""
-        return None if self.raw is None else _ALIASES.get(self.raw, self.raw)
+        return None if self.raw is None else _ALIASES.get(self.raw.lower(), self.raw)
 
 
 def disagreements(reason: str | None, asked: Asked, *, calls: int) -> set[Quirk]:

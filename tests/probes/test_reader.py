@@ -327,11 +327,47 @@ def test_a_number_without_end_is_no_answer() -> None:
     assert read_body(b'{"choices": [], "usage": {"total_tokens": ' + b"9" * 5_000 + b"}}").unreadable
 
 
-def test_the_raw_finish_reason_is_kept() -> None:
-    answer = reader()
-    answer.feed(chunk({"content": "F"}, "eos") + b"data: [DONE]\n\n")
+@pytest.mark.parametrize(
+    ("raw", "meant"),
+    [
+        ("eos", "stop"),
+        ("eos_token", "stop"),
+        ("STOP", "stop"),
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("tool_use", "tool_calls"),
+        ("SAFETY", "content_filter"),
+        ("guardrail_intervened", "content_filter"),
+        ("Stopped", "Stopped"),
+    ],
+)
+def test_a_known_synonym_is_translated_and_the_raw_finish_reason_kept(raw: str, meant: str) -> None:
+    called = [{"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    answer = reader({"model": "m", "stream": True, "tools": [{"type": "function", "function": {"name": "f"}}]})
+    answer.feed(chunk({"tool_calls": called} if meant == "tool_calls" else {"content": "F"}))
+    answer.feed(chunk({}, raw) + b"data: [DONE]\n\n")
     completion = answer.finish()
-    assert (completion.finish_reason, completion.finish_reason_raw) == ("stop", "eos")
+    assert (completion.finish_reason, completion.finish_reason_raw) == (meant, raw)
+    assert completion.quirks == (Quirk.FINISH_NONSTANDARD,)
+
+
+def test_a_cut_that_is_told_in_another_word_hides_nothing() -> None:
+    answer = reader({"model": "m", "stream": True, "max_tokens": 6})
+    answer.feed(chunk({"content": "Fowey lies on the river and"}))
+    answer.feed(chunk({}, "max_tokens", usage=usage(6)) + b"data: [DONE]\n\n")
+    assert Quirk.FINISH_MASKS_LENGTH not in answer.finish().quirks
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_two_entries_of_one_delta_are_two_calls_though_nothing_tells_them_apart(known: bool) -> None:
+    tools = [{"type": "function", "function": {"name": "f" if known else "g"}}]
+    entries = [{"type": "function", "function": {"name": "f", "arguments": f'{{"n": {n}}}'}} for n in (1, 2)]
+    answer = reader({"model": "m", "stream": True, "tools": tools})
+    answer.feed(chunk({"tool_calls": entries}) + chunk({}, "tool_calls") + b"data: [DONE]\n\n")
+    completion = answer.finish()
+    assert [call.arguments for call in completion.tool_calls] == [{"n": 1}, {"n": 2}]
+    assert Quirk.TC_NAME_REPEATED not in completion.quirks
 
 
 def test_quirks_stand_in_the_order_of_the_table() -> None:
