@@ -45,7 +45,7 @@ def conclude(answer: Answer, around: Circumstances) -> Completion:
     else:
         calls = read_interrupted_calls(answer.calls, asked)
         quirks = set(without_judgement_of_arguments(quirks))
-    text = Text.of(answer.content, answer.reasoning)
+    text = Text.of(answer.content, answer.reasoning, cut=reason == "length")
     quirks |= calls.quirks | text_quirks(text, calls.calls, asked, reason)
     quirks |= _numbers(answer, text, good=whole and answer.answered)
     quirks |= disagreements(reason, asked, calls=len(calls.calls))

@@ -24,6 +24,7 @@ _THINKING_KINDS = ("thinking", "reasoning", "redacted_thinking")
 _PART_TEXTS = ("text", "content", "thinking", "reasoning", "summary")
 
 _THINK_TAGS = re.compile(r"\s*<think>(.*?)</think>", re.DOTALL)
+_OPEN_THINK_TAG = re.compile(r"\s*<think>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,12 @@ def thought_in_tags(content: str) -> str | None:
     """The reasoning that a server left in tags at the head of the content; None where there is none."""
     found = _THINK_TAGS.match(content)
     return found.group(1).strip() if found else None
+
+
+def unended_thought(content: str) -> str | None:
+    """The reasoning in tags at the head of content that ends before they are closed; None where there is none."""
+    found = _OPEN_THINK_TAG.match(content)
+    return content[found.end() :].strip() if found and not _THINK_TAGS.match(content) else None
 
 
 def without_tags(content: str) -> str:

@@ -11,14 +11,14 @@ from probes.quirks import Quirk
 from probes.wire.asked import Asked
 from probes.wire.call_syntax import holds_call_syntax
 from probes.wire.finish import breaks_off
-from probes.wire.message import thought_in_tags, without_tags
+from probes.wire.message import thought_in_tags, unended_thought, without_tags
 from probes.wire.special_tokens import leaks
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of an answer. `content` is as received; `visible` is it without reasoning in tags at its head;
-    `tagged` is whether there was such."""
+    """The text of an answer. `content` is as received; `visible` is it without reasoning in tags at its head, which are
+    left open where the tokens ended within it; `tagged` is whether there was such."""
 
     content: str | None
     visible: str
@@ -26,11 +26,13 @@ class Text:
     tagged: bool
 
     @classmethod
-    def of(cls, content: str | None, reasoning: str) -> Text:
-        thought = thought_in_tags(content or "") if not reasoning else None
-        if thought is None:
-            return cls(content, content or "", reasoning, tagged=False)
-        return cls(content, without_tags(content or ""), thought, tagged=True)
+    def of(cls, content: str | None, reasoning: str, *, cut: bool) -> Text:
+        said = content or ""
+        if not reasoning and (thought := thought_in_tags(said)) is not None:
+            return cls(content, without_tags(said), thought, tagged=True)
+        if not reasoning and cut and (thought := unended_thought(said)) is not None:
+            return cls(content, "", thought, tagged=True)
+        return cls(content, said, reasoning, tagged=False)
 
 
 def text_quirks(text: Text, calls: tuple[ToolCall, ...], asked: Asked, reason: str | None) -> set[Quirk]:

@@ -276,6 +276,17 @@ def test_a_call_that_the_limit_cuts_stays_text(finish: str, quirks: tuple[Quirk,
     assert read_body(body(message).replace(b"stop", finish.encode())).quirks == quirks
 
 
+@pytest.mark.parametrize(
+    ("finish", "thought", "quirk"),
+    [("length", "The Petrel is", Quirk.REASONING_FIELD_VARIANT), ("stop", None, Quirk.SPECIAL_TOKEN_LEAK)],
+)
+def test_a_thought_in_tags_that_the_limit_cuts_is_a_thought(finish: str, thought: str | None, quirk: Quirk) -> None:
+    message = {"role": "assistant", "content": "<think>\nThe Petrel is"}
+    completion = read_body(body(message).replace(b"stop", finish.encode()))
+    assert (completion.reasoning, completion.quirks) == (thought, (quirk,))
+    assert completion.content == "<think>\nThe Petrel is"
+
+
 def test_beside_tool_calls_the_old_function_call_is_no_other_call() -> None:
     said = {"name": "f", "arguments": '{"a": 1}'}
     call = {"id": "call__0_f_cmpl-1", "type": "function", "function": said}
