@@ -23,12 +23,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, looked at once. `top` is the number of alternatives asked for, None where none was."""
+    """A request, looked at once. `top` is the number of alternatives asked for, None where none was; `several` is
+    whether more than one choice was, which are counted together."""
 
     chat: bool
     model: str
     stream: bool
     include_usage: bool
+    several: bool
     logprobs: bool
     top: int | None
     echo: bool
@@ -52,6 +54,7 @@ class Asked:
             model=as_text(request.get("model")),
             stream=request.get("stream") is True,
             include_usage=as_object(request.get("stream_options")).get("include_usage") is True,
+            several=(as_integer(request.get("n")) or 1) > 1,
             logprobs=_asks_logprobs(request) if chat else request.get("logprobs") not in (None, False),
             top=top,
             echo=request.get("echo") is True,

@@ -81,7 +81,7 @@ def _numbers(answer: Answer, text: Text, *, good: bool) -> set[Quirk]:
     quirks = answer.usage.quirks(has_output=answer.has_output)
     if asked.include_usage and usage is None and (answer.streamed or answer.answered):
         quirks.add(Quirk.USAGE_MISSING)
-    shown = usage.shown(with_reasoning=bool(text.reasoning)) if usage else None
+    shown = usage.shown(with_reasoning=bool(text.reasoning)) if usage and not asked.several else None
     if answer.text_chunks and not answer.calls.calls and (shown or 0) > 2 * answer.text_chunks:
         quirks.add(Quirk.MULTI_TOKEN_CHUNK)
     held_back = answer.timeline.held_back(shown)
@@ -107,7 +107,7 @@ def _tokens(answer: Answer) -> int | None:
     """As counted. Of a stream without a count its chunks: where they are as many as the limit, each was one."""
     usage = answer.usage.last
     if usage is not None:
-        return usage.completion_tokens
+        return None if answer.asked.several else usage.completion_tokens
     return answer.text_chunks + answer.argument_chunks
 
 

@@ -251,6 +251,14 @@ def test_the_first_of_several_choices_is_read() -> None:
     assert completion.quirks == ()
 
 
+@pytest.mark.parametrize(("n", "quirks"), [(1, (Quirk.FINISH_MASKS_LENGTH, Quirk.MULTI_TOKEN_CHUNK)), (2, ())])
+def test_what_several_choices_hold_together_says_nothing_of_one(n: int, quirks: tuple[Quirk, ...]) -> None:
+    answer = reader({"model": "m", "stream": True, "n": n, "max_tokens": 12})
+    answer.feed(chunk({"content": "Fowey lies on the river and"}))
+    answer.feed(chunk({}, "stop", usage=usage(12)) + b"data: [DONE]\n\n")
+    assert answer.finish().quirks == quirks
+
+
 def test_missing_ids_are_made_up_for_the_way_back() -> None:
     call = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"role": "assistant", "content": None, "tool_calls": [{**call, "id": "call_1"}, call]}
