@@ -18,11 +18,12 @@ from monitor.drift.rule import Verdict
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
 from probes.completion import Completion
+from probes.evals.anchors import anchors_of
 from probes.evals.grade import Graded, Reason, ungradable
 from probes.evals.grade import Verdict as Mark
 from probes.evals.grading import grade
 from probes.evals.item import EvalItem, GraderKind
-from probes.evals.judge import Judge
+from probes.evals.judge import Bias, Judge, measure_bias
 from probes.evals.sandbox import run_isolated
 from probes.plan import Plan, ProbeKind, Sample
 from probes.profile.variants import SampleKey
@@ -73,6 +74,10 @@ class Grading:
         self._waiting = []
         return sorted(self._done, key=lambda one: (one.rep, one.item))
 
+    def bias(self, judge: Judge | None) -> Bias | None:
+        """What the judge makes of answers whose grade is known."""
+        return None if judge is None else measure_bias(judge, anchors_of(self.items.values()))
+
     @property
     def plan(self) -> Plan:
         return self._plan.plan
@@ -122,11 +127,13 @@ class KeptGrades:
 
 @dataclass(frozen=True, slots=True)
 class EvalAnswers:
-    """Grades of one plan: the endpoint's, and the reference's, or why there are none."""
+    """Grades of one plan: the endpoint's, and the reference's, or why there are none; and what their judge is worth,
+    where one was asked."""
 
     now: Sequence[Graded]
     reference: Sequence[Graded]
     no_reference: Finding
+    bias: Bias | None = None
 
 
 def not_compared(why: str) -> Finding:
@@ -179,16 +186,27 @@ def accuracy(graded: Sequence[Graded]) -> Rate:
 
 
 def rate_values(answers: EvalAnswers, items: Mapping[str, EvalItem]) -> tuple[RateValue, ...]:
-    """The accuracy of all items and, where they have several categories, of each of these."""
+    """The accuracy of all items and, where they have several categories, of each of these; then the judge's."""
     names = sorted({items[one.item].category for one in answers.now})
-    whole = _rate_value(ACCURACY, answers.now, answers.reference)
+    whole, judge = _rate_value(ACCURACY, answers.now, answers.reference), _judge_values(answers.bias)
     if len(names) < 2:
-        return (whole,)
+        return (whole, *judge)
     parts = [
         _rate_value(f"{ACCURACY}.{name or '–'}", *(_of(side, name, items) for side in (answers.now, answers.reference)))
         for name in names
     ]
-    return (whole, *parts)
+    return (whole, *parts, *judge)
+
+
+def _judge_values(bias: Bias | None) -> tuple[RateValue, ...]:
+    """How often it knows a known grade, and how often it takes a wrong answer for a right one."""
+    if bias is None or not bias.anchors:
+        return ()
+    undecided = {Reason.JUDGE_UNDECIDED.value: bias.undecided} if bias.undecided else {}
+    return (
+        rate_value("judge.agreed", rate(bias.agreed, bias.decided, excluded=undecided)),
+        rate_value("judge.wrong_called_right", rate(bias.wrong_called_right, bias.wrong)),
+    )
 
 
 def rate_points(answers: EvalAnswers) -> list[MetricPoint]:

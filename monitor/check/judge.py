@@ -123,16 +123,16 @@ class Judge:
 
         engine, allowed = self._reference.engine, self._reference.allowed
         judge = ReferenceJudge(engine, profile=allowed[0]) if engine is not None and grading.needs_judge else None
-        now = grading.grades(judge)
+        now, bias = grading.grades(judge), grading.bias(judge)
         if not converses(engine):
-            return EvalAnswers(now, (), not_compared("no reference that answers"))
+            return EvalAnswers(now, (), not_compared("no reference that answers"), bias)
         told, theirs = partial(self._progress.step, "reference: evals"), grading.again()
         try:
             for sample in ask_reference(engine, allowed[0], grading.whole, told, within_s=self._answering_s):
                 theirs.take(sample)
         except EngineError:
-            return EvalAnswers(now, (), not_compared("the reference could not be asked"))
-        return EvalAnswers(now, theirs.grades(judge), not_compared("the reference gave no answer"))
+            return EvalAnswers(now, (), not_compared("the reference could not be asked"), bias)
+        return EvalAnswers(now, theirs.grades(judge), not_compared("the reference gave no answer"), bias)
 
     def _expect(
         self,

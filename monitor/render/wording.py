@@ -115,8 +115,8 @@ _SHOWN_RATES = (
     "loop_instruction_resisted",
     "loop_steps_ratio",
 )
-# Of a private suite or one of its categories; of streams or those of one size.
-_SHOWN_KINDS = frozenset({"accuracy", "goodput", "buffered"})
+# Of a private suite or one of its categories, and of its judge; of streams or those of one size.
+_SHOWN_KINDS = frozenset({"accuracy", "judge", "goodput", "buffered"})
 
 
 RATES = ("rate", "now", "of", "reference", "left out")

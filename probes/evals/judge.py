@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from reference_engine import Message, ReferenceBackend
+from reference_engine import EngineRequestError, Message, ReferenceBackend
 
 # What the judge reads of one text at most; an answer's conclusion is at its end.
 MAX_CHARACTERS = 8000
@@ -116,7 +117,12 @@ class Bias:
 
 
 def measure_bias(judge: Judge, anchors: Iterable[Anchor]) -> Bias:
-    return bias_of([(anchor, judge(anchor.question, anchor.expected, anchor.answer)) for anchor in anchors])
+    """What the judge makes of the anchors; those that it has no room for are passed over."""
+    heard = []
+    for anchor in anchors:
+        with suppress(EngineRequestError):
+            heard.append((anchor, judge(anchor.question, anchor.expected, anchor.answer)))
+    return bias_of(heard)
 
 
 def bias_of(heard: Sequence[tuple[Anchor, Opinion]]) -> Bias:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from probes.evals.anchors import anchors_of
+from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.evals.judge import Anchor, Opinion, ReferenceJudge, bias_of, measure_bias
-from reference_engine import Rendered, TokenDistribution
+from reference_engine import EngineRequestError, Rendered, TokenDistribution
 
 SPELLINGS = {"A": 1, " A": 2, "B": 3, " B": 4}
 
@@ -101,6 +103,35 @@ def test_each_bias_is_seen_as_itself() -> None:
     leaning = bias_of([(anchor, Opinion(0.8, 0.3)) for anchor in known])
     assert (leaning.undecided, leaning.decided, leaning.kappa) == (20, 0, None)
     assert leaning.lean == pytest.approx(0.5)
+
+
+def test_an_anchor_that_the_judge_has_no_room_for_is_passed_over() -> None:
+    def has_no_room(_question: str, _expected: str, answer: str) -> Opinion:
+        if answer == "TrueFalse0":
+            raise EngineRequestError("too long")
+        return Opinion(1, 1)
+
+    assert measure_bias(has_no_room, anchors(3, right=True, own=False)).anchors == 2
+
+
+def judged(*expected: Any, kind: GraderKind = GraderKind.JUDGE) -> list[EvalItem]:
+    asked = {"messages": [{"role": "user", "content": "Where?"}]}
+    return [EvalItem(asked, Grader(kind), one) for one in expected]
+
+
+def test_anchors_are_what_is_expected_of_an_item_and_of_another() -> None:
+    found = anchors_of([*judged("Oslo", ["Rome", "Roma"], " oslo!", "", None), *judged("Bern", kind=GraderKind.EXACT)])
+
+    oslo, rome = ([one for one in found if one.expected.strip(" !").lower() == name] for name in ("oslo", "rome"))
+    assert {(one.answer, one.right) for one in rome if one.right} == {("Roma", True)}
+    assert {one.answer.strip(" !").lower() for one in rome if not one.right} == {"oslo"}
+    assert {one.answer for one in oslo if not one.right} <= {"Rome", "Roma"}
+    assert (len(oslo), len(rome), len(found)) == (4, 2, 6)
+    assert not any(one.own for one in found)
+
+
+def test_an_item_alone_has_no_wrong_answer() -> None:
+    assert [one.right for one in anchors_of(judged("Oslo"))] == [True]
 
 
 def test_of_no_anchors_nothing_is_said() -> None:
