@@ -16,7 +16,6 @@ class Event:
     inside its last line."""
 
     data: bytes
-    name: str
     whole: bool = True
 
 
@@ -29,7 +28,6 @@ class EventDecoder:
         self._line = bytearray()
         self._after_cr = False
         self._data: list[bytes] = []
-        self._name = ""
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
@@ -74,11 +72,8 @@ class EventDecoder:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-        elif name == b"event":
-            self._name = value.removeprefix(b" ").decode("utf-8", "replace")
 
     def _dispatch(self, events: list[Event], *, whole: bool) -> None:
         if self._data:
-            events.append(Event(b"\n".join(self._data), self._name, whole))
+            events.append(Event(b"\n".join(self._data), whole))
         self._data = []
-        self._name = ""

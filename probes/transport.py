@@ -49,11 +49,6 @@ def _public_trust() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def check_url(url: str, policy: AddressPolicy) -> None:
-    """Judge a URL's text alone: no name is looked up and no socket opened. Raises AddressForbiddenError."""
-    _parse(url, policy)
-
-
 async def connects(url: str, policy: AddressPolicy, timeout_s: float) -> bool:
     """Whether a connection to a URL's host can be opened; nothing is sent through it.
 

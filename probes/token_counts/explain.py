@@ -37,13 +37,6 @@ def explanations(counts: Sequence[PromptCount]) -> tuple[Explanation, ...]:
     return tuple(dict.fromkeys(_found(known))) if len(known) >= LEAST_COUNTS else ()
 
 
-def unexplained(counts: Sequence[PromptCount]) -> tuple[tuple[str, int], ...]:
-    """The item keys whose counts differ from the reference, and by how much."""
-    return tuple(
-        (one.item_key, one.reported - one.expected) for one in counts if one.expected not in (None, one.reported)
-    )
-
-
 def untold_tools(counts: Sequence[PromptCount]) -> int:
     """Requests whose tools no template of the reference writes, counted as if they brought none: the model is not told
     of them. 0 where any such request is counted otherwise, or there are too few."""

@@ -17,7 +17,6 @@ from probes.plan import Item, Plan, ProbeKind
 from probes.vocabulary import FRAMES, SYSTEM_MESSAGES, WORDS
 
 VERSION = "1"
-STEPS = 16
 _MANY_TOOLS = 8
 _LONG_SENTENCES = 60
 _TURNS = 6

@@ -38,11 +38,6 @@ class Recount:
             return 0
         return max(0, self.reported - self.high)
 
-    @property
-    def shortfall(self) -> int:
-        """Tokens that came and were not reported."""
-        return 0 if self.reported is None else max(0, self.low - self.reported)
-
 
 def recount(completion: Completion, request: Mapping[str, Any], tokenizer: TokenizerBackend) -> Recount:
     """The answer to `request` (as sent), counted again: by its log-probabilities where every token has one, else by its

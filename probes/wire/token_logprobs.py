@@ -37,12 +37,10 @@ class Shape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A token as it was named: its string, and the bytes that came with it (None where none did). `plain` is the string
-    without the vocabulary's signs, `identity` the token's own bytes (None where U+FFFD stands in their place), `marked`
-    whether the vocabulary's own sign for a space is in it."""
+    """A token as it was named. `plain` is its string without the vocabulary's signs, `identity` the token's own bytes
+    (None where U+FFFD stands in their place), `marked` whether the vocabulary's own sign for a space is in it."""
 
     token: str
-    raw_bytes: bytes | None
     plain: str
     identity: bytes | None
     marked: bool
@@ -52,7 +50,7 @@ class Name:
 def _name(token: str, raw: bytes | None) -> Name:
     marked = _GPT_MARK in token or _SENTENCEPIECE_MARK in token
     plain = paired(token.translate(_MARKERS))
-    return Name(token, raw, plain, _identity(token, raw, plain, marked=marked), marked)
+    return Name(token, plain, _identity(token, raw, plain, marked=marked), marked)
 
 
 def _identity(token: str, raw: bytes | None, plain: str, *, marked: bool) -> bytes | None:

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from monitor.check.profiles import variants_of
 from monitor.drift.stages import Stage, confirm, screen
 from monitor.drift.trigger import Paired, trigger_test
-from probes.profile.variants import variants_of
 from probes.token_counts.explain import Explanation
 from tests.endpoints.agent import Agent
 from tests.endpoints.edits import each, usage

@@ -33,7 +33,7 @@ def test_a_crlf_may_come_in_two_pieces() -> None:
 
 
 def test_an_event_is_there_as_soon_as_its_blank_line_ends() -> None:
-    assert EventDecoder().feed(b"data: one\r\r") == [Event(b"one", "")]
+    assert EventDecoder().feed(b"data: one\r\r") == [Event(b"one")]
 
 
 def test_a_byte_order_mark_is_dropped_once() -> None:
@@ -45,29 +45,25 @@ def test_one_blank_after_the_colon_is_dropped() -> None:
 
 
 def test_a_block_without_data_dispatches_nothing() -> None:
-    assert decode(b"id: 7\nretry: 10\nevent: ping\n\ndata: one\n\n") == [Event(b"one", "")]
+    assert decode(b"id: 7\nretry: 10\nevent: ping\n\ndata: one\n\n") == [Event(b"one")]
 
 
 def test_a_data_line_without_a_value_is_an_event() -> None:
     assert data(b"data\n\ndata:\n\n") == [b"", b""]
 
 
-def test_the_name_belongs_to_its_own_event() -> None:
-    assert decode(b"event: error\ndata: x\n\ndata: y\n\n") == [Event(b"x", "error"), Event(b"y", "")]
-
-
 def test_comments_are_counted_and_carry_nothing() -> None:
     decoder = EventDecoder()
-    assert decoder.feed(b": ping\n\n:\ndata: one\n: inside\n\n") == [Event(b"one", "")]
+    assert decoder.feed(b": ping\n\n:\ndata: one\n: inside\n\n") == [Event(b"one")]
     assert decoder.comments == 3
 
 
 def test_the_end_dispatches_what_is_open() -> None:
-    assert decode(b"data: one\n") == [Event(b"one", "", whole=True)]
+    assert decode(b"data: one\n") == [Event(b"one", whole=True)]
 
 
 def test_an_event_whose_last_line_is_not_ended_may_have_been_cut() -> None:
-    assert decode(b"data: one") == [Event(b"one", "", whole=False)]
+    assert decode(b"data: one") == [Event(b"one", whole=False)]
 
 
 def test_unknown_fields_are_ignored() -> None:

@@ -17,7 +17,7 @@ from probes.clock import SystemClock
 from probes.errors import AddressForbiddenError
 from probes.failure import FailureKind
 from probes.headers import named
-from probes.transport import Transport, check_url
+from probes.transport import Transport
 from probes.transport_failure import TransportError
 from tests.endpoints import hostile
 from tests.endpoints.certificates import Authority
@@ -112,13 +112,6 @@ def test_an_international_name_is_looked_up_in_its_ascii_form() -> None:
         ask("https://bücher.example/v1", PUBLIC, resolver=resolver, network=RecordingNetwork())
 
     assert resolver.asked == ["xn--bcher-kva.example"]
-
-
-def test_check_url_judges_the_text_alone() -> None:
-    check_url("https://api.example.com/v1", PUBLIC)
-    check_url("http://127.0.0.1:8001/v1", PRIVATE_TOO)
-    with pytest.raises(AddressForbiddenError, match="allow_private"):
-        check_url("http://127.0.0.1:8001/v1", PUBLIC)
 
 
 def test_a_private_provider_is_asked_over_plain_http() -> None:

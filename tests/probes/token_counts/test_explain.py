@@ -10,8 +10,8 @@ import pytest
 from probes.completion import Completion, Usage
 from probes.plan import Item, Outcome, ProbeKind, Sample
 from probes.quirks import Disposition
-from probes.token_counts.explain import EXACT, Explanation, explanations, unexplained, untold_tools
-from probes.token_counts.ladder import STEPS, plan
+from probes.token_counts.explain import EXACT, Explanation, explanations, untold_tools
+from probes.token_counts.ladder import plan
 from probes.token_counts.renderings import PromptCount, prompt_counts
 from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import Connection, Received, ScriptedServer
@@ -143,13 +143,6 @@ def test_a_cause_is_named_with_those_that_no_request_tells_from_it(count: Counti
     assert set(explanations(counted(count))) == names
 
 
-def test_what_differs_is_listed() -> None:
-    counts = counted(lambda request: rendered(request) + (11 if request.get("tools") else 0))
-
-    assert {(key.split("-")[1], by) for key, by in unexplained(counts)} == {("tools", 11), ("tool", 11)}
-    assert unexplained(counted(rendered)) == ()
-
-
 def test_a_template_without_tools_expects_nothing_of_requests_with_them() -> None:
     reference = Templated(WITHOUT_TOOLS)
     samples = [sample(item, 40) for item in plan(SEED).items]
@@ -182,7 +175,7 @@ def test_the_ladder_has_sixteen_steps_of_one_token_and_three_sizes_of_tools() ->
     made = plan(SEED)
 
     assert made.probe is ProbeKind.ACCOUNTING
-    assert len({item.key for item in made.items}) == len(made.items) == STEPS
+    assert len({item.key for item in made.items}) == len(made.items) == 16
     assert sorted(len(item.request.get("tools", ())) for item in made.items)[-3:] == [1, 1, 8]
     assert {item.request["max_tokens"] for item in made.items} == {1}
     assert made == plan(SEED) != plan(bytes(32))

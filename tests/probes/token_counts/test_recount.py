@@ -33,12 +33,11 @@ def test_a_text_is_its_tokens_and_perhaps_the_end(text: str, end: int) -> None:
     found = counted(answer(size + end, content=text, finish_reason="stop"))
 
     assert (found.low, found.high, found.unknown) == (size, size + 1, ())
-    assert (found.excess, found.shortfall) == (0, 0)
+    assert found.excess == 0
 
 
-def test_tokens_beyond_all_that_came_are_excess_and_fewer_are_shortfall() -> None:
+def test_tokens_beyond_all_that_came_are_excess() -> None:
     assert counted(answer(25, content="Ten bytes.")).excess == 14
-    assert counted(answer(4, content="Ten bytes.")).shortfall == 6
     assert counted(answer(None, content="Ten bytes.")).excess == 0
 
 
@@ -82,7 +81,6 @@ def test_what_cannot_be_counted_says_why_and_bounds_from_below_alone() -> None:
     assert (shown.low, shown.high, shown.unknown) == (15, None, ("the marks around the reasoning",))
     assert (several.low, several.high, several.unknown) == (4, None, ("choices other than the first",))
     assert {one.excess for one in (hidden, shown, several)} == {0}
-    assert counted(answer(3, content="Ten.", reasoning="Let me see.")).shortfall == 12
 
 
 def test_calls_are_counted_as_the_template_writes_them() -> None:
