@@ -52,12 +52,6 @@ class ReplayFileError(CodedError):
     exit_code = 2
 
 
-class CaseFileError(CodedError):
-    code = "case_file_invalid"
-    status = 400
-    exit_code = 2
-
-
 class SuiteFileError(CodedError):
     """A file of eval items that cannot be read as one. The message names the line, never what is in it."""
 
