@@ -9,7 +9,7 @@ from probes.wire.surrogates import paired
 _STANDARD = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 # What gateways pass on of other APIs and older servers, in whatever letter case.
 _ALIASES = {
-    **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
+    **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("max_tokens", "model_length"), "length"),
     **dict.fromkeys(("tool_use", "tool_call"), "tool_calls"),
     **dict.fromkeys(("sensitive", "safety", "refusal", "content_filtered", "guardrail_intervened"), "content_filter"),
