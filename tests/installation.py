@@ -19,6 +19,7 @@ from monitor import clock
 from monitor.store import BaselineRecord, CheckEntry, Exchange, Queue, RunRecord, Store
 from monitor.store.tables import Spending
 from tests.endpoints.server import Received
+from tests.forked import run_forked
 
 KEY = "canary-key-5b1e0f6d"
 KEY_VARIABLE = "LARK_KEY"
@@ -98,10 +99,13 @@ class Installation:
         **variables: str | None,
     ) -> Ran:
         """`before` runs in the new process, before the command does: the place for resource limits."""
+        environment = self.environment(**variables)
+        if before is None:
+            return Ran(*run_forked(words, self.folder, environment, hangs_after_s=hangs_after_s))
         done = subprocess.run(
             [sys.executable, "-m", "monitor", *words],
             cwd=self.folder,
-            env=self.environment(**variables),
+            env=environment,
             preexec_fn=before,
             capture_output=True,
             text=True,
