@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from benchmarks.detection import Row, measure
 from monitor.drift.rule import DRIFT_P
+from reference_engine.server.socket_file import bind_socket_file
+from tests.reference_engine.pool_server import running_pool
 
 # The nearest one, and one that is no matter of numbers.
 CHANGED = ("fp8-e4m3", "system-prompt")
@@ -15,7 +19,16 @@ REPEATS = 1
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A service that all probes ask: weights in every profile take longer to make than to use, and are made once."""
+    socket = tmp_path_factory.mktemp("reference") / "pool.sock"
+    with pytest.MonkeyPatch.context() as patch, running_pool(bind_socket_file(socket)):
+        patch.setenv("MONITOR_REFERENCE_URL", f"unix:{socket}")
+        yield
+
+
+@pytest.fixture(scope="module")
+def rows(reference: None) -> list[Row]:
     """One endpoint behind noise of 0.03 nat: enrolled, probed again unchanged, then with every changed stack."""
     return measure(noise=0.03, n=40, repeats=REPEATS, stacks=list(CHANGED))
 
