@@ -1,5 +1,4 @@
-"""Runs `monitor` in a process of its own that is forked off one which has imported it: most of a short command's time
-is its imports."""
+"""Processes that are forked off one which has imported `monitor`: most of a short process's time is its imports."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from monitor.cli import main
 
-_COMMANDS = multiprocessing.get_context("forkserver")
-_COMMANDS.set_forkserver_preload(["monitor.cli.probe", "alembic.command", "tests.forked"])
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["alembic.command", "monitor.cli.probe", "monitor.worker.tick", "pytest", "tests.forked"])
 
 
 def run_forked(
@@ -22,14 +21,14 @@ def run_forked(
     """`monitor` with these words, in this environment alone: its exit code, and what is on stdout and on stderr."""
     with tempfile.TemporaryDirectory() as said:
         files = [Path(said, "out"), Path(said, "err")]
-        process = _COMMANDS.Process(target=_run, args=(list(words), folder, dict(environment), files))
+        process = FORKED.Process(target=_run, args=(list(words), folder, dict(environment), files))
         process.start()
         process.join(hangs_after_s)
-        hangs = process.exitcode is None
+        code = process.exitcode
         process.kill()
         out, err = (file.read_text(encoding="utf-8") for file in files)
-    assert not hangs, f"hangs: {words} {out} {err}"
-    return process.exitcode, out, err
+    assert code is not None, f"hangs: {words} {out} {err}"
+    return code, out, err
 
 
 def _run(words: list[str], folder: Path, environment: dict[str, str], files: list[Path]) -> None:

@@ -22,6 +22,7 @@ from monitor.worker.context import Context
 from monitor.worker.names import EXECUTE
 from monitor.worker.stop_sign import StopSign
 from monitor.worker.tick import tick
+from tests.forked import FORKED
 
 pytestmark = pytest.mark.reliability
 
@@ -61,10 +62,9 @@ def test_two_tickers_enter_a_thousand_slots_once(database_url: str, tmp_path: Pa
     data.mkdir(mode=0o700)
     configure(tmp_path, database_url)
     opened(data, database_url, SilentBell()).close()
-    context = multiprocessing.get_context("spawn")
-    rung: multiprocessing.Queue[list[str]] = context.Queue()
-    begin = context.Barrier(TICKERS)
-    tickers = [context.Process(target=ticker, args=(data, database_url, rung, begin)) for _ in range(TICKERS)]
+    rung: multiprocessing.Queue[list[str]] = FORKED.Queue()
+    begin = FORKED.Barrier(TICKERS)
+    tickers = [FORKED.Process(target=ticker, args=(data, database_url, rung, begin)) for _ in range(TICKERS)]
 
     for process in tickers:
         process.start()

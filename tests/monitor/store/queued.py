@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from datetime import timedelta
 
 from monitor.store import CheckEntry, CheckRequest, Limits, Queue, Store, Trigger, limits
@@ -28,35 +26,28 @@ def enqueued_apart(store: Store, count: int, **other: object) -> list[CheckEntry
     return [enqueued(store, endpoint_id, f"apart-{endpoint_id}", **other) for endpoint_id in ids]
 
 
-def claim_all(url: str, owner: str, *check_ids: str) -> None:
-    """Claim every check that is still to be had, and say which."""
+def claim_all(url: str, owner: str, *check_ids: str) -> list[str]:
+    """Claim every check that is still to be had; which."""
     with Store.open(url, at=AT) as store:
         queue = Queue(store.sessions)
-        won = [check_id for check_id in check_ids if queue.claim(check_id, owner, AT) is not None]
-    sys.stdout.write(" ".join(won))
+        return [check_id for check_id in check_ids if queue.claim(check_id, owner, AT) is not None]
 
 
-def take_tokens(url: str, wanted: str) -> None:
-    """Take tokens one by one until there are no more, and say how many."""
+def take_tokens(url: str, wanted: float) -> int:
+    """Take tokens one by one until there are no more; how many."""
     with Store.open(url, at=AT) as store:
         rates = Limits(store.sessions)
         taken = 0
-        while rates.take_tokens("acme", float(wanted), per_minute=60, burst=40, at=AT) == 0.0:
+        while rates.take_tokens("acme", wanted, per_minute=60, burst=40, at=AT) == 0.0:
             taken += 1
-    sys.stdout.write(str(taken))
+        return taken
 
 
-def reserve(url: str, *check_ids: str) -> None:
-    """Reserve 30 of a budget of 1000 for each check, and say how much was granted."""
+def reserve(url: str, *check_ids: str) -> int:
+    """Reserve 30 of a budget of 1000 for each check; how much was granted."""
     with Store.open(url, at=AT) as store:
-        granted = []
+        granted = 0
         for check_id in check_ids:
             with store.sessions.write() as session:
-                granted.append(limits.reserve(session, check_id, "acme", AT.date(), 30, 1000) or 0)
-    sys.stdout.write(str(sum(granted)))
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"claim_all": claim_all, "take_tokens": take_tokens, "reserve": reserve}
-
-if __name__ == "__main__":
-    COMMANDS[sys.argv[1]](*sys.argv[2:])
+                granted += limits.reserve(session, check_id, "acme", AT.date(), 30, 1000) or 0
+        return granted

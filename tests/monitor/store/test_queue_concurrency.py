@@ -1,48 +1,48 @@
 from __future__ import annotations
 
-import subprocess
-import sys
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from multiprocessing.queues import SimpleQueue
+from typing import Any
 
 import pytest
 
 from monitor.errors import LeaseLostError
 from monitor.store import Claimed, EndpointRecord, Limits, Queue, RunStatus, Store
 from monitor.store.queue import LEASE
+from tests.forked import FORKED
 from tests.monitor.store.material import AT, sample, spent, start
-from tests.monitor.store.queued import SECOND, enqueued, enqueued_apart
+from tests.monitor.store.queued import SECOND, claim_all, enqueued, enqueued_apart, reserve, take_tokens
 
-ROOT = Path(__file__).parents[3]
 PROCESSES = 3
 THREADS = 8
 CHECKS = 40
 
 
-def said_by_processes(command: Sequence[Sequence[str]]) -> list[str]:
-    """What commands of `queued` say that run at once."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.monitor.store.queued", *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for arguments in command
-    ]
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0] * len(running)
-    return said
+def said_by_processes(work: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What a function returns in processes that run it at once."""
+    said = FORKED.SimpleQueue()
+    running = [FORKED.Process(target=_say, args=(said, work, arguments)) for arguments in each]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    assert [process.exitcode for process in running] == [0] * len(running)
+    return [said.get() for _ in running]
+
+
+def _say(said: SimpleQueue[Any], work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    said.put(work(*arguments))
 
 
 def test_of_many_processes_one_wins_each_check(database_url: str, store: Store) -> None:
     checks = [check.id for check in enqueued_apart(store, CHECKS)]
 
-    won = said_by_processes([["claim_all", database_url, f"worker {n}", *checks] for n in range(PROCESSES)])
+    won = said_by_processes(claim_all, [(database_url, f"worker {n}", *checks) for n in range(PROCESSES)])
 
-    assert Counter(" ".join(won).split()) == Counter(checks)
+    assert Counter(itertools.chain(*won)) == Counter(checks)
 
 
 def test_of_many_threads_and_bells_one_wins_each_check(store: Store) -> None:
@@ -109,9 +109,9 @@ def test_sweepers_and_owners_at_once_end_every_check_once(store: Store) -> None:
 
 
 def test_a_bucket_never_grants_more_than_it_holds(database_url: str, store: Store) -> None:
-    taken = said_by_processes([["take_tokens", database_url, "1"] for _ in range(PROCESSES)])
+    taken = said_by_processes(take_tokens, [(database_url, 1.0)] * PROCESSES)
 
-    assert sum(map(int, taken)) == 40
+    assert sum(taken) == 40
 
 
 def test_a_bucket_shared_by_threads_never_grants_more_than_it_holds(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_reservations_never_exceed_the_budget(database_url: str, store: Store, e
     checks = [enqueued(store, endpoint.id, f"slot-{number}").id for number in range(60)]
     shares = [checks[number::PROCESSES] for number in range(PROCESSES)]
 
-    granted = said_by_processes([["reserve", database_url, *share] for share in shares])
+    granted = said_by_processes(reserve, [(database_url, *share) for share in shares])
 
-    assert sum(map(int, granted)) == 1000
+    assert sum(granted) == 1000
     assert spent(store, "acme", AT.date()) == (0, 1000)

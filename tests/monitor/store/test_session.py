@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from monitor.store import Store
 from monitor.store.database import Database
 from monitor.store.session import SERVER_DEFAULTS, Sessions
 from monitor.store.tables import Model
+from tests.forked import FORKED
 from tests.monitor.store.material import AT, identity, later, sample, start
 from tests.monitor.store.writers import write_runs
 
@@ -130,8 +130,7 @@ def test_a_failing_block_leaves_nothing_and_its_error_repeats_no_value(sessions:
 
 
 def test_processes_that_open_and_write_at_once_all_get_through(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=write_runs, args=(str(path), f"p{number}", 5)) for number in range(4)]
+    workers = [FORKED.Process(target=write_runs, args=(str(path), f"p{number}", 5)) for number in range(4)]
 
     for worker in workers:
         worker.start()
