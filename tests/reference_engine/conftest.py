@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import gguf
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
@@ -26,8 +28,16 @@ def engine(bundled_model: Path) -> Iterator[Engine]:
 def transformers_model(bundled_model: Path) -> PreTrainedModel:
     """The bundled file as transformers reads it, in float32.
 
-    `from_pretrained(gguf_file=…)` asks for the accelerate package; these are the steps it takes, without it.
+    `from_pretrained(gguf_file=…)` asks for the accelerate package; these are the steps it takes, without it. It would
+    read the file's fields once for each of two steps, and make the table of names anew for each module of the model.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GGUFReader", "get_tensor_name_map"):
+            patch.setattr(gguf, name, cache(getattr(gguf, name)))
+        return loaded_by_transformers(bundled_model)
+
+
+def loaded_by_transformers(bundled_model: Path) -> PreTrainedModel:
     config = AutoConfig.from_pretrained(bundled_model.parent, gguf_file=bundled_model.name)
     model: PreTrainedModel = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         config, dtype=torch.float32
