@@ -30,8 +30,10 @@ setup: $(PROJECT_INSTALLED) $(MODEL_FETCHED) ## make .venv with all that the dem
 demo: setup ## set up, run the main job end to end and show what it finds
 	@$(VENV)/bin/monitor demo
 
+# Two processes, each with servers of its own: most tests wait for another process or compute on one core. More threads
+# than cores would wait for each other.
 test: setup ## set up, run all tests but the soak tests
-	$(RUN) -m pytest -m 'not soak' $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -m 'not soak' --numprocesses 2 --dist worksteal $(PYTEST_ARGS)
 
 check: setup ## lint, formatting, types, import rules, secret scan
 	$(RUN) -m ruff check .
