@@ -35,7 +35,7 @@ from monitor.worker.stop_sign import StopSign
 from monitor.worker.sweep import sweep
 
 ROOT = Path(__file__).parent.parent.parent
-HANG_GUARD_S = 60.0
+HANG_GUARD_S = 180.0
 N = 40
 LOGPROBS: Mapping[str, Any] = {"probes": ["logprobs"], "n": N}
 
