@@ -17,7 +17,7 @@ from monitor.drift.interval import Interval
 from monitor.drift.material import TARGET_PROFILE, Material, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.drift.rule import DRIFT_P, LAWFUL_SHIFT, Verdict, holm, judge
-from monitor.drift.shift import Evidence, ShiftTest, prepare, run_noise, shift_test
+from monitor.drift.shift import Prepared, ShiftTest, prepare, run_noise, shift_test
 
 # What int8 weights do to a small model's first-token log-probabilities (DETECTION.md, Table D), for endpoints whose
 # own int8 step cannot be computed.
@@ -31,8 +31,8 @@ def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Ass
     """Test, adjust the p-values over the run's checks (Holm), and judge each. Causes are left to `explain`."""
     new = without_cached(material.new)
     material = replace(material, new=new)
-    evidence = _evidence(material)
-    moved = shift_test(evidence, len(_with_tokens(new)), seed=seed) if evidence else None
+    prepared = _prepared(material)
+    moved = shift_test(prepared, len(_with_tokens(new)), seed=seed) if prepared else None
     counts = count_test(material.baseline, new, seed=seed)
     p_values: dict[str, float] = {}
     if moved is not None:
@@ -41,7 +41,7 @@ def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Ass
         p_values["accounting"] = counts.p
     adjusted = holm({name: p for name, p in p_values.items() if name in material.judged})
     return Assessment(
-        logprobs=_logprobs(material, evidence, moved, adjusted, no_baseline_reason, seed),
+        logprobs=_logprobs(material, prepared, moved, adjusted, no_baseline_reason, seed),
         accounting=_accounting(material, counts, adjusted, no_baseline_reason),
         fidelity=_ranked(_fidelity(material, seed), material, counts),
         counts=counts,
@@ -69,7 +69,7 @@ def _with_tokens(observations: Sequence[Observation]) -> list[Observation]:
     return [o for o in observations if o.tokens]
 
 
-def _evidence(material: Material) -> Evidence | None:
+def _prepared(material: Material) -> Prepared | None:
     if not material.enrolled or not _with_tokens(material.new):
         return None
     if material.reference is None:
@@ -82,7 +82,7 @@ def _evidence(material: Material) -> Evidence | None:
 
 def _logprobs(
     material: Material,
-    evidence: Evidence | None,
+    prepared: Prepared | None,
     moved: ShiftTest | None,
     adjusted: Mapping[str, float],
     no_baseline_reason: str,
@@ -96,11 +96,11 @@ def _logprobs(
     noise = run_noise(material.new)
     if not material.enrolled:
         return Finding(Verdict.INCONCLUSIVE, no_baseline_reason, baseline=_known(noise), n=n)
-    if evidence is None or moved is None:
+    if prepared is None or moved is None:
         return Finding(Verdict.INCONCLUSIVE, "no prompt in common with the baseline", baseline=_known(noise), n=n)
     p = adjusted.get("logprobs", moved.p)
     target, target_index = _target(material)
-    detectable = detectable_shift(evidence, DRIFT_P / max(1, len(adjusted)), target_index, seed=seed)
+    detectable = detectable_shift(prepared, DRIFT_P / max(1, len(adjusted)), target_index, seed=seed)
     verdict = judge(
         p,
         beyond_lawful=not moved.shift < LAWFUL_SHIFT,

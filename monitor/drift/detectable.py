@@ -8,7 +8,7 @@ import numpy as np
 
 from monitor.drift.observation import FloatArray
 from monitor.drift.relabelling import Standardised
-from monitor.drift.shift import Evidence
+from monitor.drift.shift import Prepared
 from monitor.drift.trials import Trials
 
 # Shifts tried, in nats (mean |Δ| per token): from below any engine's rounding to beyond a change of model.
@@ -20,18 +20,18 @@ _NO_SKEW = 1.6e-5
 _TRIALS, _MAY_MISS = 30, 3
 
 
-def detectable_shift(evidence: Evidence, alpha: float, target: int | None, *, seed: int = 0) -> float:
+def detectable_shift(prepared: Prepared, alpha: float, target: int | None, *, seed: int = 0) -> float:
     """The smallest mean |Δ| in nats that this run would have called at level alpha with 90 % power; inf if none.
 
     target: index of the candidate along whose step the shift is laid (what int8 would make); random directions where
     it is None. p-values inside the simulation are tails of a fitted Pearson III curve (only power is read off them),
     never below what the number of distinct relabellings allows.
     """
-    if not evidence.anchors and target is None:
+    if not prepared.anchors and target is None:
         return float("inf")  # single-use answers are moved along a known step alone
-    if _fewest(evidence) > alpha:
+    if _fewest(prepared) > alpha:
         return float("inf")
-    trials = Trials.of(evidence, target, _TRIALS, np.random.default_rng(seed))
+    trials = Trials.of(prepared, target, _TRIALS, np.random.default_rng(seed))
     low, high = 0, len(_LADDER)
     while low < high:
         middle = (low + high) // 2
@@ -65,11 +65,11 @@ def _tails(tested: Standardised) -> FloatArray:
     return np.where(still, 1.0, tails)
 
 
-def _fewest(evidence: Evidence) -> float:
+def _fewest(prepared: Prepared) -> float:
     """One over the number of distinct relabellings: no p-value can be smaller."""
-    log_count = sum(_log_splits(aligned.new) for aligned in evidence.anchors)
-    if evidence.singles:
-        log_count += _log_splits(np.array([single.new for single in evidence.singles]))
+    log_count = sum(_log_splits(aligned.new) for aligned in prepared.anchors)
+    if prepared.singles:
+        log_count += _log_splits(np.array([single.new for single in prepared.singles]))
     return float(np.exp(-log_count))
 
 

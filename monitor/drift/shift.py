@@ -57,7 +57,7 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Prepared:
     """The prepared data of one test. It depends on the labels only through `new`."""
 
     anchors: tuple[Aligned, ...]
@@ -78,7 +78,7 @@ class ShiftTest:
 
 def prepare(
     baseline: Sequence[Observation], new: Sequence[Observation], base: str | None, candidates: Sequence[str]
-) -> Evidence | None:
+) -> Prepared | None:
     """Pair the anchors and pool the single-use answers; None where nothing can be compared.
 
     base: the candidate the single-use answers are measured against, None without a reference.
@@ -87,7 +87,7 @@ def prepare(
     singles = () if base is None else tuple(_singles(baseline, new, base, candidates))
     if {single.new for single in singles} != {False, True}:
         singles = ()
-    return Evidence(anchors, singles) if anchors or singles else None
+    return Prepared(anchors, singles) if anchors or singles else None
 
 
 def _aligned_anchors(
@@ -168,13 +168,13 @@ def prompt_table(aligned: Aligned, rng: np.random.Generator) -> PromptTable:
     return PromptTable(np.column_stack([share, np.clip(coefficients, -MOST_COEFFICIENT, MOST_COEFFICIENT)]))
 
 
-def statistic(evidence: Evidence, count: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
+def statistic(prepared: Prepared, count: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
     """The test statistic and its value under `count` relabellings."""
     anchors = pooled = None
-    if evidence.anchors:
-        anchors = standardise_anchors([prompt_table(aligned, rng) for aligned in evidence.anchors], count, rng)
-    if evidence.singles:
-        pooled = standardise_pool(_pool(evidence.singles), count, rng)
+    if prepared.anchors:
+        anchors = standardise_anchors([prompt_table(aligned, rng) for aligned in prepared.anchors], count, rng)
+    if prepared.singles:
+        pooled = standardise_pool(_pool(prepared.singles), count, rng)
     tested = summed(anchors, pooled)
     return float(tested.observed), tested.relabelled
 
@@ -212,14 +212,14 @@ def _pool(singles: Sequence[Single]) -> Pool:
     return Pool(np.array([single.scores() for single in singles]), np.array([single.new for single in singles]))
 
 
-def shift_test(evidence: Evidence, n: int, *, seed: int = 0, count: int = RELABELLINGS) -> ShiftTest:
+def shift_test(prepared: Prepared, n: int, *, seed: int = 0, count: int = RELABELLINGS) -> ShiftTest:
     """The exact test, and the size of the move: what one answer's mean |Δ| from its baseline is beyond the noise."""
     rng = np.random.default_rng(seed)
-    observed, relabelled = statistic(evidence, count, rng)
-    noise = repeat_noise(evidence)
+    observed, relabelled = statistic(prepared, count, rng)
+    noise = repeat_noise(prepared)
     shift, interval = float("nan"), None
-    if evidence.anchors:
-        squares, ends = interval_of_mean(np.array([_move_squared(aligned) for aligned in evidence.anchors]), seed=seed)
+    if prepared.anchors:
+        squares, ends = interval_of_mean(np.array([_move_squared(aligned) for aligned in prepared.anchors]), seed=seed)
         shift = _mean_absolute(squares)
         interval = None if ends is None else Interval(_mean_absolute(ends.low), _mean_absolute(ends.high), ends.level)
     return ShiftTest(p_value(observed, relabelled), observed, shift, interval, noise, n)
@@ -246,11 +246,11 @@ def _scatter(aligned: Aligned) -> float:
     return squares / free if free else 0.0
 
 
-def repeat_noise(evidence: Evidence) -> float:
+def repeat_noise(prepared: Prepared) -> float:
     """What one answer differs by when nothing changed: mean |Δ| from its own run's mean, in nats."""
-    if not evidence.anchors:
+    if not prepared.anchors:
         return float("nan")
-    return _mean_absolute(float(np.mean([_scatter(aligned) for aligned in evidence.anchors])))
+    return _mean_absolute(float(np.mean([_scatter(aligned) for aligned in prepared.anchors])))
 
 
 def run_noise(observations: Sequence[Observation]) -> float:
@@ -261,7 +261,7 @@ def run_noise(observations: Sequence[Observation]) -> float:
             groups[observation.item_key].append(observation)
     repeated = [answers for _, answers in sorted(groups.items()) if len(answers) > 1]
     anchors = tuple(_align(answers, np.ones(len(answers), dtype=bool), None, ()) for answers in repeated)
-    return repeat_noise(Evidence(anchors, ()))
+    return repeat_noise(Prepared(anchors, ()))
 
 
 def without_shift(aligned: Aligned) -> Aligned:

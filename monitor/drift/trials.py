@@ -15,7 +15,7 @@ from monitor.drift.shift import (
     NO_ENERGY,
     ROUNDING,
     Aligned,
-    Evidence,
+    Prepared,
     Single,
     summed,
     without_shift,
@@ -34,10 +34,10 @@ class Trials:
     count: int
 
     @classmethod
-    def of(cls, evidence: Evidence, target: int | None, count: int, rng: np.random.Generator) -> Self:
+    def of(cls, prepared: Prepared, target: int | None, count: int, rng: np.random.Generator) -> Self:
         """target: index of the candidate along whose step the shift is laid; random directions where it is None."""
-        anchors = tuple(AnchorTrials.of(without_shift(one), target, count, rng) for one in evidence.anchors)
-        singles = SingleTrials.of(evidence.singles, target, count, rng) if evidence.singles else None
+        anchors = tuple(AnchorTrials.of(without_shift(one), target, count, rng) for one in prepared.anchors)
+        singles = SingleTrials.of(prepared.singles, target, count, rng) if prepared.singles else None
         return cls(anchors, singles, count)
 
     def tested(self, size: float, relabellings: int, rng: np.random.Generator) -> Standardised:
