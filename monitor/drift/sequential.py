@@ -1,28 +1,21 @@
-"""Evidence that adds up over runs, for faults too small for one: betting e-processes, and a CUSUM to draw.
+"""Evidence that adds up over rounds, for faults too small for one: betting e-processes.
 
 States are values: `after` gives the next one, and `start` is the reset that follows an acknowledged change. Thresholds
-of the e-processes are DETECTION.md §2.5's; the CUSUM promises a run length only and alarms nobody. Processes that see
-the same answers are averaged, never multiplied.
+are DETECTION.md §2.5's. Processes that see the same answers are averaged, never multiplied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Self
 
-import numpy as np
-
 # In units of one over the lawful level: the largest keeps every factor positive, whatever the score.
-_BETS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
+BETS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 # Calibrators κ p^(κ − 1), each of mean at most 1 for a valid p.
 _CALIBRATORS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 # Wealth beyond this changes no decision; cut from above, the bound still holds.
-_MOST_WEALTH = 1e12
-# A single run counts no more, however odd it was.
-_LARGEST_Z = 4.0
-_NODES = 80
+MOST_WEALTH = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +37,17 @@ class Wealth:
     def times(self, factors: Iterable[float]) -> Self:
         more = self.staked < self.horizon
         stake = 1.0 / self.horizon if more else 0.0
-        bets = tuple(min(_MOST_WEALTH, f * (kept + stake)) for f, kept in zip(factors, self.bets, strict=True))
+        bets = tuple(min(MOST_WEALTH, f * (kept + stake)) for f, kept in zip(factors, self.bets, strict=True))
         return replace(self, bets=bets, staked=self.staked + more)
+
+
+def calibrated(p: float) -> Iterable[float]:
+    """An exact p as e-values, one a calibrator: each has mean 1 where p is uniform (Vovk & Wang 2021, §2)."""
+    return (kappa * p ** (kappa - 1.0) for kappa in _CALIBRATORS)
+
+
+def calibrated_mean(p: float) -> float:
+    return sum(calibrated(p)) / len(_CALIBRATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class EProcess:
     @classmethod
     def start(cls, lawful: float, horizon: int) -> Self:
         """horizon: the scores in an epoch."""
-        return cls(lawful, Wealth(horizon, (0.0,) * len(_BETS)))
+        return cls(lawful, Wealth(horizon, (0.0,) * len(BETS)))
 
     @property
     def value(self) -> float:
@@ -66,7 +68,7 @@ class EProcess:
 
     def after(self, score: float) -> Self:
         excess = score / self.lawful - 1.0
-        return replace(self, wealth=self.wealth.times(1.0 + bet * excess for bet in _BETS))
+        return replace(self, wealth=self.wealth.times(1.0 + bet * excess for bet in BETS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class PValueProcess:
         return self.wealth.value
 
     def after(self, p: float) -> Self:
-        return replace(self, wealth=self.wealth.times(kappa * p ** (kappa - 1.0) for kappa in _CALIBRATORS))
+        return replace(self, wealth=self.wealth.times(calibrated(p)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,55 +116,46 @@ class DifferenceProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class Cusum:
-    """Page's two-sided sum of standardised light runs, less `slack` each: the shift, halved, that it is tuned to."""
+class AverageProcess:
+    """Adds up e-values that share answers, each with a part of 1 over `horizon`: Σ eᵣ / horizon over the rounds so far.
 
-    slack: float = 0.5
-    up: float = 0.0
-    down: float = 0.0
+    It only grows, and its last value has mean at most 1 whatever the e-values have in common: so P(`value` ever reaches
+    1/α) ≤ α (Markov). Unlike a product it needs evidence in most rounds, not in a few.
+    """
+
+    horizon: int
+    rounds: int = 0
+    value: float = 0.0
+
+    @classmethod
+    def start(cls, horizon: int) -> Self:
+        return cls(horizon)
+
+    def after(self, factor: float) -> Self:
+        if self.rounds >= self.horizon:
+            return self
+        value = min(MOST_WEALTH, self.value + factor / self.horizon)
+        return replace(self, rounds=self.rounds + 1, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLengthProcess:
+    """An e-detector, Mᵣ = eᵣ (Mᵣ₋₁ + 1): while scores are lawful, stopping at `value` ≥ c takes c rounds on average or
+    more, without an end to an epoch (Shin, Ramdas & Rinaldo 2022, arXiv:2203.03532, §2). It bounds no chance."""
+
+    lawful: float
+    bets: tuple[float, ...]
+
+    @classmethod
+    def start(cls, lawful: float) -> Self:
+        return cls(lawful, (0.0,) * len(BETS))
 
     @property
     def value(self) -> float:
-        """To be held against `cusum_threshold`."""
-        return max(self.up, self.down)
+        return sum(self.bets) / len(self.bets)
 
-    def after(self, z: float) -> Self:
-        bounded = min(_LARGEST_Z, max(-_LARGEST_Z, z))
-        return replace(
-            self, up=max(0.0, self.up + bounded - self.slack), down=max(0.0, self.down - bounded - self.slack)
-        )
-
-
-@lru_cache(maxsize=32)
-def cusum_threshold(runs: int, *, slack: float = 0.5) -> float:
-    """The threshold that an unchanged endpoint's `Cusum` crosses once in `runs` runs on average, z being normal.
-
-    A year of hourly runs is 8,766. Either side has to last twice as long.
-    """
-    low, high = 0.0, 40.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2.0
-        if _run_length(middle, slack) < 2.0 * runs:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _run_length(threshold: float, slack: float) -> float:
-    """Mean runs until a one-sided CUSUM from 0 passes the threshold, by Page's integral equation (Page 1954):
-    L(u) = 1 + L(0) Φ(k − u) + ∫₀ʰ L(x) φ(x + k − u) dx, on Gauss–Legendre nodes."""
-    from scipy.special import ndtr
-
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    places = np.concatenate([[0.0], (nodes + 1.0) * threshold / 2.0])
-    density = np.exp(-((places[1:] + slack - places[:, np.newaxis]) ** 2) / 2.0) / np.sqrt(2.0 * np.pi)
-    moves = np.column_stack([ndtr(slack - places), density * weights * threshold / 2.0])
-    return float(np.linalg.solve(np.eye(places.size) - moves, np.ones(places.size))[0])
-
-
-def standardised(difference: float, p: float) -> float:
-    """A run's two-sided p as a standard normal value, with the sign of its difference."""
-    from scipy.special import ndtri
-
-    return float(np.copysign(ndtri(1.0 - p / 2.0), difference))
+    def after(self, score: float) -> Self:
+        excess = score / self.lawful - 1.0
+        factors = (1.0 + bet * excess for bet in BETS)
+        bets = tuple(min(MOST_WEALTH, f * (kept + 1.0)) for f, kept in zip(factors, self.bets, strict=True))
+        return replace(self, bets=bets)
