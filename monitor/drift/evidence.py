@@ -1,0 +1,133 @@
+"""What a detector says of one round of one stream: the value that streams are fed with, whatever the probe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from monitor.drift.findings import Finding
+from monitor.drift.rule import Verdict
+
+
+class Tier(StrEnum):
+    """The kinds of streams (DETECTION.md §2.2); how often each is asked, and what it sees, differs."""
+
+    PROTOCOL = "T0"
+    LOGPROBS = "T1"
+    BORDER = "T2"
+    GREEDY = "T3"
+    SAMPLING = "T4"
+    DISTRIBUTION = "T5"
+    CAPABILITY = "T6"
+
+
+class StreamKey(NamedTuple):
+    """What is watched as one: `probe_set` is the version of what is asked; with other prompts it is another stream."""
+
+    endpoint: str
+    tier: Tier
+    probe_set: str
+
+
+class Null(StrEnum):
+    """What a factor's mean of at most 1 rests on."""
+
+    LAWFUL_MEAN = "lawful_mean"  # the mean score, given everything before, is at most the lawful level
+    EXCHANGEABLE = "exchangeable"  # answers now and before could change places
+    REFERENCE = "reference"  # the reference says what each fresh answer may be
+
+
+class Combining(StrEnum):
+    """How rounds add up (DETECTION.md §2.5)."""
+
+    MULTIPLY = "multiply"  # each has mean at most 1 given everything before it
+    AVERAGE = "average"  # they share answers: a baseline, or calls
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores in [0, 1], high is bad; their mean is one bet, as they were asked within one round."""
+
+    scores: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.scores or not all(0.0 <= score <= 1.0 for score in self.scores):
+            raise ValueError(f"scores are in [0, 1], and at least one: {self.scores}")
+
+    @property
+    def mean(self) -> float:
+        return sum(self.scores) / len(self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """E-values: nonnegative, of mean at most 1 under `null`."""
+
+    factors: tuple[float, ...]
+    null: Null
+    combining: Combining
+
+    def __post_init__(self) -> None:
+        if not self.factors or not all(factor >= 0.0 for factor in self.factors):
+            raise ValueError(f"factors are nonnegative, and at least one: {self.factors}")
+
+
+@dataclass(frozen=True, slots=True)
+class ExactP:
+    """P(p ≤ u) ≤ u under `null`, for every u."""
+
+    p: float
+    null: Null
+    combining: Combining
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.p <= 1.0:
+            raise ValueError(f"an exact p is in (0, 1], and this is {self.p}")
+
+
+@dataclass(frozen=True, slots=True)
+class Inapplicable:
+    """Nothing can be said by this detector of this endpoint; never a pass."""
+
+    reason: str
+
+
+Statement = Scores | Factors | ExactP | Inapplicable
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was found at `at`, seconds since 1970, from `n` answers that cost `tokens`. `reasons` are for people."""
+
+    stream: StreamKey
+    at: float
+    says: Statement
+    n: int = 0
+    tokens: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+def of_finding(stream: StreamKey, at: float, finding: Finding, tokens: int) -> Evidence | None:
+    """A run-level finding as evidence of its stream; None where it has no p yet, as without a baseline.
+
+    Its p is of one run against a baseline that all runs share, so rounds are averaged.
+    """
+    reasons = (finding.reason,) if finding.reason else ()
+    if finding.verdict is Verdict.INAPPLICABLE:
+        return Evidence(stream, at, Inapplicable(finding.reason), finding.n, tokens)
+    p = finding.adjusted_p if finding.p is None else finding.p
+    if p is None:
+        return None
+    return Evidence(stream, at, ExactP(p, Null.EXCHANGEABLE, Combining.AVERAGE), finding.n, tokens, reasons)
+
+
+def round_factor(factors: Sequence[float], combining: Combining) -> float:
+    """A round's factors as one."""
+    if combining is Combining.AVERAGE:
+        return sum(factors) / len(factors)
+    product = 1.0
+    for factor in factors:
+        product *= factor
+    return product
