@@ -1,0 +1,140 @@
+"""Any stream's state within an epoch: small, of plain values, and the fold of the evidence that was added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import reduce
+from typing import Self
+
+from monitor.drift.calibration import DAY, Standing
+from monitor.drift.evidence import (
+    Combining,
+    Evidence,
+    ExactP,
+    Factors,
+    Inapplicable,
+    Scores,
+    Statement,
+    StreamKey,
+    round_factor,
+)
+from monitor.drift.score_stream import Round, ScoreStream, StreamRule
+from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth, calibrated_mean
+
+# Of the states' form; another one is computed anew from observations.
+STATE_VERSION = 1
+
+Process = ScoreStream | Wealth | PValueProcess | AverageProcess
+
+
+class Closing(StrEnum):
+    """Why an epoch ended."""
+
+    EXPIRED = "expired"
+    OUR_STACK = "our_stack"  # our engine, a library of it or the detector is another
+    CONFIRMED = "confirmed"  # the endpoint changed: what it is now becomes its baseline
+    ACCEPTED = "accepted"  # a person said so
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """`stack` is a digest of our engine, its libraries and the detector; evidence of two stacks is never added up."""
+
+    number: int
+    opened_at: float
+    stack: str
+
+    def ended(self, at: float, stack: str, rule: StreamRule) -> Closing | None:
+        if stack != self.stack:
+            return Closing.OUR_STACK
+        return Closing.EXPIRED if at >= self.opened_at + rule.epoch_days * DAY else None
+
+    def next(self, at: float, stack: str) -> Self:
+        return replace(self, number=self.number + 1, opened_at=at, stack=stack)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """`process` is chosen by the first evidence; None before, and while nothing but `inapplicable` was said."""
+
+    key: StreamKey
+    rule: StreamRule
+    epoch: Epoch
+    process: Process | None = None
+    inapplicable: str | None = None
+    version: int = STATE_VERSION
+
+    @property
+    def value(self) -> float:
+        return 1.0 if self.process is None else self.process.value
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its value may prove drift. Ranks may not: they take rounds for exchangeable, and days differ."""
+        return not isinstance(self.process, ScoreStream) or self.process.bets is not None
+
+    @property
+    def why_not(self) -> str | None:
+        """Why the detector says nothing of this endpoint; None where it does."""
+        if self.inapplicable is not None:
+            return self.inapplicable
+        found = self.process.calibration if isinstance(self.process, ScoreStream) else None
+        return found.reason if found is not None and found.standing is Standing.TOO_NOISY else None
+
+    def after(self, evidence: Evidence) -> Self:
+        """Raises ValueError for evidence of another stream, or of another kind than before."""
+        if evidence.stream != self.key:
+            raise ValueError(f"evidence of {evidence.stream} was given to {self.key}")
+        if isinstance(evidence.says, Inapplicable):
+            return replace(self, inapplicable=evidence.says.reason)
+        process = started(evidence.says, self.rule) if self.process is None else self.process
+        return replace(self, process=_fed(process, evidence), inapplicable=None)
+
+    def renewed(self, epoch: Epoch) -> Self:
+        """The next epoch after one that expired: the levels stay, and evidence starts anew."""
+        if isinstance(self.process, ScoreStream):
+            return replace(self, epoch=epoch, process=self.process.renewed(epoch.opened_at))
+        return replace(self, epoch=epoch, process=None)
+
+    def rebased(self, epoch: Epoch, baseline: Iterable[Round]) -> Self:
+        """The next epoch with another baseline. After our own stack changed these are the same rounds, scored by the
+        new one: what it sees otherwise is then not taken for the endpoint's drift. After the endpoint changed, the
+        rounds since."""
+        if isinstance(self.process, ScoreStream):
+            process = ScoreStream.with_baseline(self.rule, baseline, epoch.opened_at)
+            return replace(self, epoch=epoch, process=process)
+        return replace(self, epoch=epoch, process=None)
+
+
+def fold(state: StreamState, evidence: Iterable[Evidence]) -> StreamState:
+    """In the order in which it was added."""
+    return reduce(StreamState.after, evidence, state)
+
+
+def started(says: Statement, rule: StreamRule) -> Process:
+    match says:
+        case Scores():
+            return ScoreStream.start(rule)
+        case Factors(combining=Combining.MULTIPLY):
+            return Wealth(rule.horizon, (0.0,))
+        case ExactP(combining=Combining.MULTIPLY):
+            return PValueProcess.start(rule.horizon)
+        case _:
+            return AverageProcess.start(rule.horizon)
+
+
+def _fed(process: Process, evidence: Evidence) -> Process:
+    match process, evidence.says:
+        case ScoreStream(), Scores() as says:
+            return process.after(Round(evidence.at, says.mean))
+        case Wealth(), Factors(combining=Combining.MULTIPLY) as says:
+            return process.times([round_factor(says.factors, says.combining)])
+        case PValueProcess(), ExactP(combining=Combining.MULTIPLY) as says:
+            return process.after(says.p)
+        case AverageProcess(), Factors(combining=Combining.AVERAGE) as says:
+            return process.after(round_factor(says.factors, says.combining))
+        case AverageProcess(), ExactP(combining=Combining.AVERAGE) as says:
+            return process.after(calibrated_mean(says.p))
+    raise ValueError(f"a stream of {type(process).__name__} was given {type(evidence.says).__name__}")
