@@ -1,10 +1,11 @@
-"""Many questions at once: the families of one run, and all endpoints of the page."""
+"""Many questions at once: the families of one run, all endpoints of the page, and epoch after epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from monitor.drift.rule import holm
 
@@ -44,3 +45,29 @@ def e_bh(e_values: Mapping[str, float], alpha: float) -> frozenset[str]:
         if e_values[name] >= len(ordered) / (alpha * k):
             kept = k
     return frozenset(ordered[:kept])
+
+
+def provider_wide(e_values: Collection[float]) -> float:
+    """Of a provider's endpoints as one, "the provider changed something": the average, as they have much in common."""
+    return sum(e_values) / len(e_values) if e_values else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ELond:
+    """Which epochs, one after another for ever, are listed as changed: of these a share of at most α is not, on average
+    (e-LOND, Xu & Ramdas 2024, arXiv:2311.06412). Epoch t is listed where E ≥ 1 / αₜ with
+    αₜ = α γₜ (listed before + 1) and γₜ = 1 / (t (t + 1)), whatever the epochs have in common.
+    """
+
+    alpha: float
+    epochs: int = 0
+    listed: int = 0
+
+    @property
+    def needed(self) -> float:
+        """The e-value that lists the next epoch."""
+        following = self.epochs + 1
+        return following * (following + 1) / (self.alpha * (self.listed + 1))
+
+    def after(self, e_value: float) -> Self:
+        return replace(self, epochs=self.epochs + 1, listed=self.listed + (e_value >= self.needed))

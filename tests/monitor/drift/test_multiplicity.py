@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.multiplicity import Family, across_families, e_bh
+from monitor.drift.multiplicity import ELond, Family, across_families, e_bh, provider_wide
 
 
 def test_a_family_pays_for_its_tests_and_the_run_for_its_families() -> None:
@@ -38,3 +38,31 @@ def test_a_shared_shock_keeps_the_share_of_false_discoveries() -> None:
         listed = e_bh({**e_values, "moved": 1e4}, 0.1)
         false.append(len(listed - {"moved"}) / max(1, len(listed)))
     assert np.mean(false) <= 0.1
+
+
+def test_epochs_pay_for_all_that_come_and_earn_by_what_is_listed() -> None:
+    state = ELond(0.05)
+    assert state.needed == 40.0
+    assert state.after(39.0) == ELond(0.05, epochs=1, listed=0)
+    assert state.after(40.0) == ELond(0.05, epochs=1, listed=1)
+    assert state.after(40.0).needed == 60.0
+    assert state.after(39.0).needed == 120.0
+
+
+def test_epochs_that_have_everything_in_common_keep_the_share() -> None:
+    rng = np.random.default_rng(0)
+    false = []
+    for _ in range(2_000):
+        # One shock of mean 1 makes all unchanged epochs at once; every fourth epoch did change.
+        shock = 50.0 if rng.random() < 1 / 50 else 0.0
+        state, wrong = ELond(0.05), 0
+        for epoch in range(12):
+            before, state = state, state.after(1e6 if epoch % 4 == 3 else shock)
+            wrong += (state.listed - before.listed) * (epoch % 4 != 3)
+        false.append(wrong / max(1, state.listed))
+    assert np.mean(false) <= 0.05
+
+
+def test_a_provider_is_the_average_of_its_endpoints() -> None:
+    assert provider_wide([3.0, 1.0, 2.0]) == 2.0
+    assert provider_wide([]) == 1.0

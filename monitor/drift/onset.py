@@ -1,0 +1,54 @@
+"""When a change began: from the rounds of an epoch that a stream's bets called drift, the likeliest first one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.drift.score_stream import Round
+from monitor.drift.sequential import BETS
+
+# Starts whose bets won within this factor of the best one's are as good an explanation: log 20.
+_AS_GOOD = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Seconds since 1970. `first` is the likeliest first round of the change. It began after `after`, the last round
+    before the earliest start that explains the rounds as well (None: it may have been there from the beginning), and
+    not later than `until`, the latest such start. `detected` is when the proof was there."""
+
+    first: float
+    after: float | None
+    until: float
+    detected: float
+
+
+def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
+    """rounds: those of the epoch up to the one that proved drift; lawful: the level bet against. None where no start
+    has won anything.
+
+    Staked whole at round j, a bet has won Π_{i ≥ j} eᵢ by now; argmax over j is the last zero of the log-CUSUM (Page
+    1954). The bet is the one that won most.
+    """
+    if not rounds:
+        return None
+    scores = np.array([one.score for one in rounds])
+    excess = scores / lawful - 1.0
+    logs = np.log1p(np.array(BETS)[:, np.newaxis] * excess)
+    # What each bet has won, by where it was staked; shape [bets, rounds].
+    won = np.cumsum(logs[:, ::-1], axis=1)[:, ::-1]
+    best = won[np.argmax(won.max(axis=1))]
+    start = int(np.argmax(best))
+    if best[start] <= 0.0:
+        return None
+    as_good = np.flatnonzero(best >= best[start] - min(_AS_GOOD, best[start]))
+    earliest, latest = int(as_good[0]), int(as_good[-1])
+    return Onset(
+        first=rounds[start].at,
+        after=rounds[earliest - 1].at if earliest else None,
+        until=rounds[latest].at,
+        detected=rounds[-1].at,
+    )
