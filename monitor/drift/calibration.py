@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
 from monitor.drift.observation import FloatArray
+from monitor.drift.resplit import IntArray
 
 DAY = 86_400.0
 BLOCKS = 4  # of six hours, in a day
@@ -116,7 +118,7 @@ def calibrate(
     days: how many are needed, 7 at least, and used, the last ones; target: the mean score that the smallest change
     makes which should be seen.
 
-    hourly: the 99.9 % prediction bound of a block's mean, m + t(days − 1) √(v (1 + 1/days)) (Hahn & Meeker 1991, §4.8),
+    hourly: the 99.9 % prediction bound of a block's mean, m + t(days − 1) √(v (1 + 1/days)) (Hahn & Meeker 1991, ch. 4),
     and δ above the mean at least; v is the variance of days, and that of blocks within them beyond their rounds' noise.
     Fewer days widen it by themselves. daily: the 99 % upper confidence bound of the mean of days, plus δ.
     """
@@ -185,10 +187,17 @@ def _too_noisy(noise: Noise, levels: Levels, target: float) -> str | None:
 def unsteady_p(days: FloatArray) -> float:
     """p that a level of days moved once, somewhere: the largest standardised difference of the means before and after
     any split, under relabellings of the days (the maximal two-sample statistic; Sen & Srivastava 1975)."""
-    rng = np.random.default_rng(0)
-    order = np.vstack([np.arange(days.size), np.argsort(rng.random((_RELABELLINGS, days.size)), axis=1)])
     centred = days - days.mean()
-    before = np.cumsum(centred[order], axis=1)[:, 1:-2]
+    before = np.cumsum(centred[_orders(days.size)], axis=1)[:, 1:-2]
     sizes = np.arange(2, days.size - 1)
     found = np.max(np.abs(before) / np.sqrt(sizes * (days.size - sizes) / days.size), axis=1)
     return float(np.mean(found >= found[0] * (1.0 - 1e-9)))
+
+
+@lru_cache(maxsize=8)
+def _orders(days: int) -> IntArray:
+    """The order seen, and random ones; nobody changes the array."""
+    random = np.argsort(np.random.default_rng(0).random((_RELABELLINGS, days)), axis=1)
+    orders = np.vstack([np.arange(days), random])
+    orders.flags.writeable = False
+    return orders

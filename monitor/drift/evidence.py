@@ -60,6 +60,15 @@ class Scores:
     def mean(self) -> float:
         return sum(self.scores) / len(self.scores)
 
+    @property
+    def null(self) -> Null:
+        return Null.LAWFUL_MEAN
+
+    @property
+    def combining(self) -> Combining:
+        """Where there are levels, each round's bet has mean at most 1 given everything before it."""
+        return Combining.MULTIPLY
+
 
 @dataclass(frozen=True, slots=True)
 class Factors:

@@ -11,7 +11,7 @@ def rank_p(past: Sequence[float], score: float, tie: float) -> float:
     """The smoothed rank of a score from above, itself counted: (#{s > score} + tie · (#{s = score} + 1)) / (n + 1).
 
     With ties broken uniformly on (0, 1], the values of an exchangeable sequence are independent and uniform (Vovk,
-    Gammerman & Shafer 2005, Theorem 8.2), so that they may be bet on one after the other.
+    Gammerman & Shafer 2005, ch. 2), so that they may be bet on one after the other.
     """
     above = sum(one > score for one in past)
     equal = sum(one == score for one in past)

@@ -151,7 +151,7 @@ class ScoreStream:
     def _calibrated(self, at: float) -> Self:
         """Levels from the days before the one of `at`, where they give any."""
         rule = self.rule
-        times, scores = (np.array(column, dtype=np.float64) for column in zip(*self.past, strict=True))
+        times, scores = np.array(self.past, dtype=np.float64).reshape(-1, 2).T
         found = calibrate(times, scores, days=rule.days, delta=rule.delta, target=rule.target)
         if found.levels is None:
             return replace(self, calibration=found)

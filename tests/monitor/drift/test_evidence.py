@@ -39,6 +39,12 @@ def test_scores_outside_of_their_range_are_refused(scores: tuple[float, ...]) ->
         Scores(scores)
 
 
+def test_scores_say_under_what_null_they_are_bet_on() -> None:
+    scores = Scores((0.2, 0.4))
+    assert scores.mean == pytest.approx(0.3)
+    assert (scores.null, scores.combining) == (Null.LAWFUL_MEAN, Combining.MULTIPLY)
+
+
 def test_impossible_factors_and_p_values_are_refused() -> None:
     with pytest.raises(ValueError, match="factors"):
         Factors((-1.0,), Null.REFERENCE, Combining.MULTIPLY)

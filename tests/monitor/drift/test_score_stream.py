@@ -78,6 +78,7 @@ def test_an_epoch_begins_anew_with_the_same_levels() -> None:
     assert state.value >= 1_000
     assert again.value == 1.0
     assert again.calibration is state.calibration
+    assert ScoreStream.with_baseline(RULE, (), 20_016 * DAY).bets is None
     early = folded(ScoreStream.start(RULE), days_of(rng, 3))
     assert early.renewed(20_003 * DAY).ranks.value == 1.0
 
