@@ -118,7 +118,7 @@ def calibrate(
     days: how many are needed, 7 at least, and used, the last ones; target: the mean score that the smallest change
     makes which should be seen.
 
-    hourly: the 99.9 % prediction bound of a block's mean, m + t(days − 1) √(v (1 + 1/days)) (Hahn & Meeker 1991, ch. 4),
+    hourly: the 99.9 % prediction bound of a block's mean, m + t(days − 1) √(v (1 + 1/days)) (Hahn & Meeker 1991),
     and δ above the mean at least; v is the variance of days, and that of blocks within them beyond their rounds' noise.
     Fewer days widen it by themselves. daily: the 99 % upper confidence bound of the mean of days, plus δ.
     """

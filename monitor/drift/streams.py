@@ -30,12 +30,10 @@ Process = ScoreStream | Wealth | PValueProcess | AverageProcess
 
 
 class Closing(StrEnum):
-    """Why an epoch ended."""
+    """Why an epoch ended by itself; a person may end it as well, by accepting what the endpoint is now."""
 
     EXPIRED = "expired"
     OUR_STACK = "our_stack"  # our engine, a library of it or the detector is another
-    CONFIRMED = "confirmed"  # the endpoint changed: what it is now becomes its baseline
-    ACCEPTED = "accepted"  # a person said so
 
 
 @dataclass(frozen=True, slots=True)
