@@ -50,7 +50,8 @@ def weights(streams: Iterable[StreamKey]) -> dict[StreamKey, float]:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """An endpoint's average at one look. `proven` counts only streams whose value may prove drift, the others as 1."""
+    """An endpoint's average at one look. `proven` counts only calibrated streams, the others as 1: more than being
+    shown hangs on it."""
 
     value: float
     proven: float
@@ -86,20 +87,22 @@ class Looked:
 def look(state: EndpointState, average: Average, escalated: float = 1.0, our_side: str | None = None) -> Looked:
     """The next state. escalated: the value of the open escalation's own process, 1 before its first answers; our_side:
     why our own side is taken to have moved, which holds a drift back while it is so."""
-    proven = state.level is Level.DRIFT or state.worth(average.proven, escalated) >= DRIFT_AT
+    worth = state.worth(average.proven, escalated)
+    proven = state.level is Level.DRIFT or worth >= DRIFT_AT
     holding = our_side if proven and state.level is not Level.DRIFT else None
-    level = Level.DRIFT if proven and holding is None else _level(state, state.worth(average.value, escalated))
+    shown = max(worth, state.worth(average.value, escalated)) >= SHOWN_AT
+    level = Level.DRIFT if proven and holding is None else _level(state, worth, shown=shown)
     after = replace(state, level=level, held=holding)
     if level is Level.SUSPECT and state.level < Level.SUSPECT and not state.staked:
         after = _escalated(after, average)
     return Looked(after, tuple(_events(state, after)))
 
 
-def _level(state: EndpointState, worth: float) -> Level:
+def _level(state: EndpointState, worth: float, *, shown: bool) -> Level:
     """A suspicion stays until it is not even shown, so that one does not escalate twice."""
-    if worth >= SUSPECT_AT or (state.level is Level.SUSPECT and worth >= SHOWN_AT):
+    if worth >= SUSPECT_AT or (state.level is Level.SUSPECT and shown):
         return Level.SUSPECT
-    return Level.SHOWN if worth >= SHOWN_AT else Level.QUIET
+    return Level.SHOWN if shown else Level.QUIET
 
 
 def _escalated(state: EndpointState, average: Average) -> EndpointState:
@@ -136,11 +139,11 @@ def our_side(control: StreamState | None, expected: str, found: str) -> str | No
 def stream_verdict(state: StreamState) -> Verdict:
     if state.why_not is not None:
         return Verdict.INAPPLICABLE
-    if state.calibrated and state.value >= DRIFT_AT:
+    if state.process is None or not state.calibrated:
+        return Verdict.INCONCLUSIVE
+    if state.value >= DRIFT_AT:
         return Verdict.DRIFT
-    if state.value >= SUSPECT_AT:
-        return Verdict.SUSPECT
-    return Verdict.OK if state.process is not None and state.calibrated else Verdict.INCONCLUSIVE
+    return Verdict.SUSPECT if state.value >= SUSPECT_AT else Verdict.OK
 
 
 def endpoint_verdict(state: EndpointState, streams: Iterable[StreamState]) -> Verdict:

@@ -70,7 +70,8 @@ class StreamState:
 
     @property
     def calibrated(self) -> bool:
-        """Whether its value may prove drift. Ranks may not: they take rounds for exchangeable, and days differ."""
+        """Whether its value may be more than shown. That of ranks may not: they take rounds for exchangeable, and reach
+        100 in nearly every other stream whose days differ."""
         return not isinstance(self.process, ScoreStream) or self.process.bets is not None
 
     @property

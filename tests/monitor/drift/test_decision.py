@@ -101,10 +101,10 @@ def test_closing_an_escalation_neither_makes_nor_loses(price: float, escalated: 
     assert closed(state, proven(price), escalated).worth(price, 1.0) == pytest.approx(state.worth(price, escalated))
 
 
-def test_ranks_alone_are_a_suspicion_at_most() -> None:
+def test_ranks_alone_are_shown_at_most() -> None:
     looked = look(NEW, Average(value=5_000.0, proven=1.0))
-    assert looked.state.level is Level.SUSPECT
-    assert looked.state.staked == 0.5
+    assert looked.events == (Event.SHOWN,)
+    assert looked.state.staked == 0.0
 
 
 def test_what_our_side_moved_is_held_until_it_has_not() -> None:
@@ -147,6 +147,7 @@ def test_an_average_counts_what_is_not_calibrated_as_one_where_drift_is_proven()
     assert early.value > 100
     assert average.value == (early.value + sampled.value) / 2
     assert average.proven == (1.0 + sampled.value) / 2
+    assert stream_verdict(early) is Verdict.INCONCLUSIVE
 
 
 def test_verdicts_of_streams_and_of_their_endpoint() -> None:
