@@ -49,7 +49,7 @@ LIMITS = ("ttft", "ttfa", "tpot", "end_to_end")
 # What a channel may be told of.
 EVENTS = (
     "alert.firing", "alert.resolved", "alert.acknowledged", "alert.flapping", "run.finished",
-    "provider.fingerprint_changed", "budget.exhausted", "monitor.degraded",
+    "provider.fingerprint_changed", "provider.stack_changed", "budget.exhausted", "monitor.degraded",
 )  # fmt: skip
 
 # What a probe asks for is what its judge counts on.

@@ -20,6 +20,7 @@ class NoticeType(StrEnum):
     FLAPPING = "alert.flapping"
     RUN_FINISHED = "run.finished"
     FINGERPRINT_CHANGED = "provider.fingerprint_changed"
+    STACK_CHANGED = "provider.stack_changed"
     BUDGET_EXHAUSTED = "budget.exhausted"
     DEGRADED = "monitor.degraded"
     TEST = "webhook.test"

@@ -14,6 +14,7 @@ DRILL = "drill"
 _EVENT_TITLES = {
     NoticeType.RUN_FINISHED: "A check has finished",
     NoticeType.FINGERPRINT_CHANGED: "The provider serves another build",
+    NoticeType.STACK_CHANGED: "The serving stack writes in another way",
     NoticeType.BUDGET_EXHAUSTED: "The day's budget is spent",
     NoticeType.DEGRADED: "The monitor itself is degraded",
     NoticeType.TEST: "A test message; nothing has happened",

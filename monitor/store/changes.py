@@ -20,10 +20,11 @@ def log_change(session: Session, endpoint_id: str, kind: ChangeKind, text: str, 
     session.add(ChangeEvent(endpoint_id=endpoint_id, kind=kind, text=text, at=at))
 
 
-def log_stack_changes(session: Session, endpoint_id: str, changes: Sequence[str], at: datetime) -> None:
-    """One line for the changes that were not told yet since the baseline was set: every later run finds them again."""
+def log_stack_changes(session: Session, endpoint_id: str, changes: Sequence[str], at: datetime) -> list[str]:
+    """One line for the changes that were not told yet since the baseline was set, which every later run finds again;
+    these changes."""
     if not changes:
-        return
+        return []
     since = select(func.max(Baseline.created_at)).where(
         Baseline.endpoint_id == endpoint_id, Baseline.probe == ProbeKind.PROTOCOL
     )
@@ -36,3 +37,4 @@ def log_stack_changes(session: Session, endpoint_id: str, changes: Sequence[str]
     new = [change for change in changes if f"{_BETWEEN}{change}{_BETWEEN}" not in f"{_BETWEEN}{known}{_BETWEEN}"]
     if new:
         log_change(session, endpoint_id, ChangeKind.STACK, _STACK + _BETWEEN.join(new), at)
+    return new

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
 from monitor.store.baselines import apply_change
-from monitor.store.changes import log_change, log_stack_changes
+from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
 from monitor.store.ids import new_id
@@ -19,6 +19,7 @@ from monitor.store.observations import forget_accumulated
 from monitor.store.pages import pages
 from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
 from monitor.store.rollups import add_to_rollups
+from monitor.store.stack_news import tell_stack_changes
 from monitor.store.tables import EndpointCheck, Observation, Reference, Run, Sample
 from monitor.store.text import foreign_id
 from monitor.store.vocabulary import ChangeKind, RunStatus
@@ -125,7 +126,7 @@ def finish(
         raise StorageError(f"A run cannot end as {result.status.value}.", remedy="Give the status it ended with.")
     run = running(session, run_id)
     _log_new_fingerprint(session, run, foreign_id(result.served_fingerprint, 256), at)
-    log_stack_changes(session, run.endpoint_id, result.stack_changes, at)
+    tell_stack_changes(session, run, result, at)
     run.status = result.status
     run.error_code = result.error_code
     run.tokens_in = result.tokens_in

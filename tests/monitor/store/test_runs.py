@@ -13,6 +13,7 @@ from monitor.store import ChangeKind, EndpointRecord, Enrol, RunRecord, RunResul
 from monitor.store.browse import Browse
 from monitor.store.browse_records import ChangeFilter
 from monitor.store.keyset import Window
+from monitor.store.outbox import open_events
 from probes.plan import Outcome, ProbeKind
 from tests.monitor.store.material import (
     AT,
@@ -178,11 +179,14 @@ def test_a_run_older_than_the_limit_is_given_up_and_its_end_refused(
 
 
 def test_a_change_of_the_stack_is_told_once_for_each_baseline(store: Store, endpoint: EndpointRecord) -> None:
-    def run(minutes: float, *changes: str, baseline: Enrol | None = None) -> str:
-        outcome = replace(result(baseline=baseline), stack_changes=changes)
+    def run(
+        minutes: float, *changes: str, baseline: Enrol | None = None, status: RunStatus = RunStatus.SUCCEEDED
+    ) -> str:
+        outcome = replace(result(baseline=baseline, status=status), stack_changes=changes)
         return finished_run(store, endpoint.id, later(minutes), probe=ProbeKind.PROTOCOL, outcome=outcome)
 
     run(0, baseline=Enrol())
+    run(0.5, "x", status=RunStatus.PARTIAL)
     for minutes, changes in enumerate([["a · b"], ["a · b"], ["c", "a · b", "d"], ["d"], []], start=1):
         last = run(minutes, *changes)
     store.accept_baseline(endpoint.id, note="theirs", at=later(10), run_id=last)
@@ -190,3 +194,8 @@ def test_a_change_of_the_stack_is_told_once_for_each_baseline(store: Store, endp
 
     changes = Browse(store.sessions).changes(ChangeFilter(kind=ChangeKind.STACK), Window(9)).items
     assert [one.text.removeprefix("serving stack: ") for one in changes] == ["d", "c · d", "a · b"]
+    with store.sessions.read() as session:
+        told = open_events(session, 9)
+    assert {one.type for one in told} == {"provider.stack_changed"}
+    assert [one.data["reason"] for one in told] == ["a · b", "c; d", "d"]
+    assert {(one.labels["provider"], one.labels["endpoint"]) for one in told} == {("acme", endpoint.id)}
