@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from monitor.api.state import ApiState
 from monitor.check.identity import Key, key_of, key_of_entry
@@ -16,8 +16,9 @@ from monitor.config.service import Schedule as ScheduleConfig
 from monitor.config.windows import open_until
 from monitor.errors import ConfigError
 from monitor.schedule import Schedule
+from monitor.standing import NOTHING_EXPECTED, Expected
 from monitor.store.records import EndpointRecord
-from monitor.worker.configured import slots_of
+from monitor.worker.configured import expected_of, slots_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Configured:
         found = self.endpoints.get(key_of(record))
         return None if found is None else slots_of(found.schedule, record.id)
 
+    def expected(self, record: EndpointRecord, at: datetime) -> Expected:
+        """What is asked of an endpoint on schedule."""
+        found = self.endpoints.get(key_of(record))
+        return NOTHING_EXPECTED if found is None else expected_of(found.schedule, record.id, at)
+
     def open_windows(self, at: datetime) -> list[Maintenance]:
         return [window for window in self.maintenance if open_until(window, at) is not None]
 
@@ -79,12 +85,6 @@ _last = _Last()
 def covered(labels: Mapping[str, str], windows: Iterable[Maintenance]) -> bool:
     """Whether one of these maintenance windows is about an endpoint with these labels."""
     return any(matches(window.match, labels) for window in windows)
-
-
-def every(slots: Schedule, at: datetime) -> timedelta:
-    """How far apart the slots are around `at`."""
-    slot = slots.slot_of(at)
-    return slots.next_slot(slot) - slot
 
 
 def labels_of(record: EndpointRecord) -> dict[str, str]:

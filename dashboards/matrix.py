@@ -15,7 +15,7 @@ from dashboards.states import State
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One endpoint. `endpoint_id` is None for one that is configured and was never seen; `name` is what the provider
-    calls the model; `judged` the id of its last check with a verdict; `scheduled`: something checks it."""
+    calls the model; `scheduled`: something checks it."""
 
     provider: str
     model: str
@@ -23,7 +23,6 @@ class Cell:
     labels: tuple[tuple[str, str], ...]
     state: State
     endpoint_id: str | None = None
-    judged: str | None = None
     figures: Figures | None = None
     spark: Sparkline | None = None
     checked_at: datetime | None = None

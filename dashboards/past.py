@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from dashboards.chart import METRICS, Chart, Mark, Range, gaps, within
-from dashboards.configured import Configured, every
+from dashboards.configured import Configured
 from dashboards.visit import Visit
 from monitor.api.resources.endpoints import existing
 from monitor.api.state import ApiState
 from monitor.drift.rule import LAWFUL_SHIFT
 from monitor.schedule import Schedule
+from monitor.standing import StandingVerdict
 from monitor.store.alert_records import AlertFilter
 from monitor.store.browse_records import ChangeFilter, EndpointOverview
 from monitor.store.keyset import Window
@@ -21,6 +22,7 @@ from monitor.store.pages_queries import PageQueries
 from monitor.store.records import EvidenceRecord
 from monitor.store.series import SeriesRecord, Span
 from monitor.store.vocabulary import ChangeKind
+from monitor.worker.configured import between
 
 # As many slots may pass without a point before the chart says so.
 _MISSED_SLOTS = 3
@@ -79,6 +81,11 @@ class Past:
             return ()
         return PageQueries(self.state.store.sessions).check_evidence([judged.id]).get(judged.id, ())
 
+    @cached_property
+    def stands(self) -> tuple[tuple[StandingVerdict, EvidenceRecord], ...]:
+        """What stands of everything that was asked, with what was found."""
+        return PageQueries(self.state.store.sessions).standing_evidence(self.endpoint_id)
+
     def chart(self, name: str) -> Chart:
         found = self.series(name)
         missing = gaps(found.points, self.span.end, self._patience(found.width))
@@ -105,11 +112,11 @@ class Past:
     def _patience(self, width: timedelta | None) -> timedelta | None:
         if self.slots is None:
             return None
-        return _MISSED_SLOTS * every(self.slots, self.now) + 2 * (width or timedelta(0))
+        return _MISSED_SLOTS * between(self.slots, self.now) + 2 * (width or timedelta(0))
 
     def _lawful(self, name: str) -> float | None:
-        """Up to where a distance means nothing: what the last check said of its reference, or the detector's own."""
+        """Up to where a distance means nothing: what was last said of its reference, or the detector's own."""
         if name == "logprobs_shift":
             return LAWFUL_SHIFT
-        found = [e.detail.get("lawful") for e in self.evidence if e.metric == "fidelity" and name == "fidelity"]
+        found = [e.detail.get("lawful") for _, e in self.stands if e.metric == "fidelity" and name == "fidelity"]
         return next((float(lawful) for lawful in found if isinstance(lawful, int | float)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from dashboards import states
@@ -14,58 +14,96 @@ from monitor.deliveries.facts import Finding
 from monitor.drift.cause import Cause
 from monitor.drift.rule import DRIFT_P, LAWFUL_SHIFT, Verdict
 from monitor.render.wording import cause_text, number
+from monitor.standing import Stand, StandingVerdict, is_fidelity
 from monitor.store.alert_records import AlertRecord
 from monitor.store.browse_records import EndpointOverview
 from monitor.store.records import CheckRun, EvidenceRecord
 
+# What stands of an endpoint, with what was found.
+Stands = Sequence[tuple[StandingVerdict, EvidenceRecord]]
+
+# So many are named in a sentence; a table has them all.
+_NAMED = 3
 _PLAIN = {
     states.MAINTENANCE: "It is in maintenance: it is measured on, and no notice is sent.",
     states.ENROLLED: "Its baseline has just been set; later checks are compared with it.",
-    states.INCONCLUSIVE: "The last check was too little to conclude anything.",
+    states.INCONCLUSIVE: "Nothing is concluded yet: what was asked was too little.",
+    states.INAPPLICABLE: "Nothing is concluded: what was asked does not apply to it.",
     states.CHECKING: "Its first check is under way.",
     states.WAITING: "It has not been checked yet.",
     states.NO_DATA: "Nothing has been heard of it for too long.",
     states.PENDING: "A check found something; it is not proven yet, and a second check on other prompts decides.",
     states.RECOVERING: "It looks as it did before the alert; the alert stays open until that has held.",
-    states.SUSPECT: "More than chance would do, less than proof.",
-    states.OK: "It is what it was: the last check found no drift.",
 }
 # How far something has to move, by its unit; what is counted may not move at all.
 _LEVELS = {"nat": f"beyond the lawful {number(LAWFUL_SHIFT, 'nat')} nat", "rate": "beyond its margin"}
 
 
 def headline(
-    standing: EndpointOverview, state: State, alerts: Sequence[AlertRecord], evidence: Sequence[EvidenceRecord]
+    checked: EndpointOverview, stand: Stand, state: State, alerts: Sequence[AlertRecord], found: Stands
 ) -> str:
-    """What the page of an endpoint says first."""
-    if state in (states.DRIFT, states.ERROR):
-        return _trouble(standing, state, alerts, evidence)
-    if state is states.SUSPECT and not any(e.verdict is Verdict.SUSPECT for e in evidence if e.metric != "fidelity"):
-        return "It has not changed, but it is not what it should be."
+    """What the page of an endpoint says first; `found` is what stands, with its evidence."""
+    if state is states.ERROR:
+        alert = next((a for a in alerts if a.state is AlertState.ERROR), None)
+        code = alert.finding.get("error") if alert else checked.latest and checked.latest.error_code
+        return f"It cannot be asked: {code or 'the check failed'}."
+    if state is states.DRIFT:
+        return f"It is not what it was: {_drifted(stand, alerts, found)}."
+    if state in (states.SUSPECT, states.OK, states.OLD):
+        return _stood(stand, state)
     return _PLAIN[state]
 
 
-def _trouble(
-    standing: EndpointOverview, state: State, alerts: Sequence[AlertRecord], evidence: Sequence[EvidenceRecord]
-) -> str:
-    alert = next((a for a in alerts if a.state in (AlertState.FIRING, AlertState.ERROR)), None)
-    if state is states.ERROR:
-        code = alert.finding.get("error") if alert else standing.latest and standing.latest.error_code
-        return f"It cannot be asked: {code or 'the check failed'}."
+def _drifted(stand: Stand, alerts: Sequence[AlertRecord], found: Stands) -> str:
+    alert = next((a for a in alerts if a.state is AlertState.FIRING), None)
     if alert is not None:
-        return f"It is not what it was: {moved(alert)}."
-    found = [e for e in evidence if e.verdict is Verdict.DRIFT]
-    named = ", ".join(f"{e.metric} moved by {measured(e.value, e.unit)}" for e in found)
-    return f"It is not what it was: {named or 'the last check found drift'}."
+        return moved(alert)
+    named = [f"{one.name} moved by {measured(e.value, e.unit)}" for one, e in found if one in stand.saying]
+    return f"{listed(named or stand.names)}, {_when(stand)}"
 
 
-def standing_of_fidelity(evidence: Sequence[EvidenceRecord]) -> str:
+def _stood(stand: Stand, state: State) -> str:
+    by = f"{listed(stand.names)}, {_when(stand)}"
+    if state is states.OLD:
+        return f"It was ok when it was last judged: {by}."
+    if state is states.OK:
+        return f"It is what it was: no drift by {by}."
+    if all(is_fidelity(one.metric) for one in stand.saying):
+        return f"It has not changed, but it is not what it should be: {by}."
+    return f"More than chance would do, less than proof: {by}."
+
+
+def still_standing(stand: Stand, state: State) -> str:
+    """What a state that says something else leaves out."""
+    if state in (states.DRIFT, states.SUSPECT) or stand.verdict not in (Verdict.DRIFT, Verdict.SUSPECT):
+        return ""
+    return f"It still stands: {stand.verdict.value} by {listed(stand.names)}, {_when(stand)}."
+
+
+def _when(stand: Stand) -> str:
+    if stand.since is None or stand.at is None:
+        return "since then"
+    since = f"since {minute(stand.since)} UTC"
+    return f"{since}, last found {minute(stand.at)} and nothing newer came in time" if stand.old else since
+
+
+def listed(names: Sequence[str]) -> str:
+    """`logprobs, fidelity and 3 more`."""
+    first, rest = names[:_NAMED], names[_NAMED:]
+    if rest:
+        return f"{', '.join(first)} and {len(rest)} more"
+    return " and ".join([", ".join(first[:-1]), first[-1]] if len(first) > 1 else first)
+
+
+def standing_of_fidelity(evidence: Iterable[EvidenceRecord]) -> str:
     """The standing finding, which is no event: said beside whatever happened last."""
     found = next((e for e in evidence if e.metric == "fidelity" and e.value is not None), None)
     if found is None:
         return ""
     distance = measured(found.value, found.unit, found.interval)
     lawful = found.detail.get("lawful")
+    if found.verdict is Verdict.INCONCLUSIVE:
+        return f"Its distance to the reference is {distance}, which is too little to conclude anything from."
     if found.verdict is not Verdict.SUSPECT:
         words = "within what its allowed profiles explain"
         return f"Its distance to the reference is {distance}, {words}."

@@ -11,10 +11,11 @@ from dashboards.configured import Configured, covered, labels_of
 from dashboards.marks import picture
 from dashboards.past import ALERT_LETTER, LETTERS, NAMES, Past
 from dashboards.said import tables
-from dashboards.sentences import headline, standing_of_fidelity
+from dashboards.sentences import headline, standing_of_fidelity, still_standing
 from dashboards.states import state_of
 from dashboards.visit import Visit
 from monitor.check.recall import said_of
+from monitor.standing import stand_of, stands_of_probes
 from monitor.store.alert_records import AlertFilter
 from monitor.store.browse_records import ChangeFilter, RunFilter
 from monitor.store.keyset import Window
@@ -37,14 +38,18 @@ def endpoint(visit: Visit) -> Response:
     still_open = [alert for alert in alerts if alert.state is not AlertState.RESOLVED]
     charts = _shown([past.chart(name) for name in METRICS])
     maintenance = covered(labels, configured.open_windows(visit.now))
-    state = state_of(past.standing, still_open, maintenance=maintenance)
+    expected = configured.expected(record, visit.now)
+    stand = stand_of(past.standing.standing, expected, visit.now)
+    state = state_of(past.standing, stand, still_open, maintenance=maintenance)
     return visit.page(
         "endpoint.html",
         endpoint=record,
         labels={name: value for name, value in sorted(labels.items()) if name not in ("provider", "model")},
         state=state,
-        headline=headline(past.standing, state, still_open, past.evidence),
-        fidelity=standing_of_fidelity(past.evidence),
+        headline=headline(past.standing, stand, state, still_open, past.stands),
+        still_standing=still_standing(stand, state),
+        fidelity=standing_of_fidelity(found for _, found in past.stands),
+        stands=stands_of_probes(past.standing.standing, expected, visit.now),
         latest=past.standing.latest,
         judged=past.standing.judged,
         next_at=None if past.slots is None else past.slots.next_slot(visit.now),

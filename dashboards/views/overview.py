@@ -20,6 +20,7 @@ from dashboards.visit import Visit
 from monitor.check.identity import key_of
 from monitor.config import EndpointConfig
 from monitor.schedule import Schedule
+from monitor.standing import stand_of
 from monitor.store.alert_records import AlertRecord
 from monitor.store.beats import Beats
 from monitor.store.pages_queries import Board, EndpointGlance
@@ -75,7 +76,8 @@ def _seen(board: Board, configured: Configured, now: datetime) -> Iterator[Cell]
     windows = configured.open_windows(now)
     for each in board.endpoints:
         labels = labels_of(each.endpoint)
-        state = state_of(each, alerts[each.endpoint.id], maintenance=covered(labels, windows))
+        stand = stand_of(each.standing, configured.expected(each.endpoint, now), now)
+        state = state_of(each, stand, alerts[each.endpoint.id], maintenance=covered(labels, windows))
         cell = _cell(each, labels, state, configured.slots(each.endpoint), now)
         if cell.scheduled or (cell.checked_at is not None and now - cell.checked_at < _REMEMBERED):
             yield cell
@@ -90,7 +92,6 @@ def _cell(each: EndpointGlance, labels: Mapping[str, str], state: State, slots: 
         labels=tuple(sorted(labels.items())),
         state=state,
         endpoint_id=endpoint.id,
-        judged=None if each.judged is None else each.judged.id,
         checked_at=_ended(each),
         next_at=None if slots is None else slots.next_slot(now),
         scheduled=slots is not None,
@@ -113,10 +114,10 @@ def _waiting(entry: EndpointConfig) -> Cell:
 
 
 def _measured(visit: Visit, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with what their last verdicts and their last days say."""
-    # What else a check found may be a page of its own, and is none of this one's.
-    evidence = visit.queries.check_evidence([cell.judged for cell in cells if cell.judged is not None], POINTS)
-    found = [replace(cell, figures=figures(evidence.get(cell.judged or "", ()))) for cell in cells]
+    """The cells with what was found last of each and what its last days say."""
+    # What else was found may be a page of its own, and is none of this one's.
+    evidence = visit.queries.latest_evidence([cell.endpoint_id for cell in cells if cell.endpoint_id], POINTS)
+    found = [replace(cell, figures=figures(evidence.get(cell.endpoint_id or "", ()))) for cell in cells]
     metrics = {cell.endpoint_id: cell.figures.point for cell in found if cell.endpoint_id and cell.figures}
     today = visit.now.replace(hour=0, minute=0, second=0, microsecond=0)
     days = visit.queries.days(metrics, today - timedelta(days=DAYS))

@@ -56,9 +56,9 @@ class _Collected(Collector):
 
 
 def _checks(figures: Figures) -> Iterator[Metric]:
-    value = GaugeMetricFamily("monitor_check_value", "What the last check of an endpoint measured.", labels=_CHECK)
+    value = GaugeMetricFamily("monitor_check_value", "What was measured last of an endpoint.", labels=_CHECK)
     state = GaugeMetricFamily(
-        "monitor_check_state", "1 for the verdict of the last check, 0 for the others.", labels=(*_CHECK, "state")
+        "monitor_check_state", "1 for the last verdict, 0 for the others.", labels=(*_CHECK, "state")
     )
     for check in figures.checks:
         labels = (check.provider, check.model, check.metric)

@@ -11,12 +11,10 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from monitor.alerts.signals import Failed, Verdicted
+from monitor.standing import is_fidelity
 from monitor.store.tables import Evidence, Run
 from monitor.store.vocabulary import RunStatus, Trigger
 
-# Standing findings, `fidelity` and `fidelity.…`, are said once and shown always; what alerts is movement
-# (ARCHITECTURE.md).
-STANDING = "fidelity"
 # Errors of ours (a lost worker, a spent budget) do not mean that the endpoint does not answer.
 PROVIDER_ERRORS = "provider_"
 
@@ -37,7 +35,8 @@ def _signals(session: Session, which: ColumnElement[bool]) -> dict[str, list[Ver
     judged = set()
     for run, evidence in _evidence(session, which):
         judged.add(run.check_id)
-        if evidence.counted and evidence.metric.partition(".")[0] != STANDING:
+        # Standing findings are said once and shown always; what alerts is movement.
+        if evidence.counted and not is_fidelity(evidence.metric):
             found[run.endpoint_id].append(_verdicted(run, evidence))
     for runs in _unjudged(session, which, judged):
         codes = [run.error_code for run in runs if (run.error_code or "").startswith(PROVIDER_ERRORS)]

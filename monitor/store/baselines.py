@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError, UsageError
+from monitor.store import standing
 from monitor.store.changes import log_change
 from monitor.store.ids import new_id
 from monitor.store.records import BaselineMember, BaselineRecord, Enrol, Join
@@ -117,7 +118,7 @@ def reset(
         .order_by(Baseline.probe, Baseline.suite)
     ).all()
     for baseline in active:
-        _close(baseline, at)
+        _close(session, baseline, at)
         text = f"baseline {_named(baseline)} closed: {note}"
         log_change(session, endpoint_id, ChangeKind.BASELINE, text, at)
     session.flush()
@@ -178,7 +179,7 @@ def _reopen(session: Session, run: Run, note: str, at: datetime) -> Baseline:
         first = members(session, active.id)[0]
         if first.run_id == run.id:
             return active
-        _close(active, at)
+        _close(session, active, at)
         session.flush()
     return _open(session, run, "person", note, at)
 
@@ -214,9 +215,10 @@ def _named(baseline: Baseline) -> str:
     return f"{baseline.probe.value}{of_suite} v{baseline.version}"
 
 
-def _close(baseline: Baseline, at: datetime) -> None:
+def _close(session: Session, baseline: Baseline, at: datetime) -> None:
     baseline.status = BaselineStatus.CLOSED
     baseline.closed_at = at
+    standing.forget(session, baseline.endpoint_id, baseline.probe, baseline.suite)
 
 
 def _active(session: Session, endpoint_id: str, probe: ProbeKind, suite: str) -> Baseline | None:

@@ -30,6 +30,7 @@ from monitor.store.queue_reading import entries
 from monitor.store.records import BaselineRecord, CheckRun, RunRecord
 from monitor.store.runs import run_records
 from monitor.store.session import Sessions
+from monitor.store.standing import standing_verdicts
 from monitor.store.tables import (
     Alert,
     Baseline,
@@ -72,7 +73,10 @@ def overviews(session: Session, endpoint_ids: Sequence[str]) -> list[EndpointOve
     known = [endpoint_id for endpoint_id in endpoint_ids if endpoint_id in records]
     latest = _last_checks(session, known, judged=False)
     judged = _last_checks(session, known, judged=True)
-    return [EndpointOverview(records[each], latest.get(each), judged.get(each)) for each in known]
+    standing = standing_verdicts(session, known)
+    return [
+        EndpointOverview(records[each], latest.get(each), judged.get(each), standing.get(each, ())) for each in known
+    ]
 
 
 def standing(session: Session) -> Standing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from monitor.drift.rule import Verdict
+from monitor.standing import StandingVerdict
 from monitor.store.entries import CheckEntry
 from monitor.store.records import EndpointRecord
 from monitor.store.tables import Sample as SampleRow
@@ -65,11 +66,13 @@ class ChangeFilter:
 
 @dataclass(frozen=True, slots=True)
 class EndpointOverview:
-    """`judged` is the last check that came to a verdict, `latest` the last one of all."""
+    """`judged` is the last check that came to a verdict, `latest` the last one of all; `standing` is what stands of
+    everything that was asked."""
 
     endpoint: EndpointRecord
     latest: CheckEntry | None
     judged: CheckEntry | None
+    standing: tuple[StandingVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -61,16 +61,12 @@ def point_row(run: Run, point: MetricPoint) -> MetricPointRow:
     )
 
 
-def evidence_of(
-    session: Session, run_ids: Sequence[str], metrics: Collection[str] | None = None
-) -> dict[str, tuple[EvidenceRecord, ...]]:
-    """The evidence of each run, in the order in which it was given: all of it, or of these metrics alone."""
+def evidence_of(session: Session, run_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
+    """The evidence of each run, in the order in which it was given."""
     query = select(Evidence).where(Evidence.run_id.in_(run_ids)).order_by(Evidence.id)
-    if metrics is not None:
-        query = query.where(Evidence.metric.in_(list(metrics)))
     found: defaultdict[str, list[EvidenceRecord]] = defaultdict(list)
     for row in session.scalars(query):
-        found[row.run_id].append(_record(row))
+        found[row.run_id].append(evidence_record(row))
     return {run_id: tuple(found[run_id]) for run_id in run_ids}
 
 
@@ -82,7 +78,7 @@ def screened(session: Session, check_id: str) -> frozenset[str]:
     return frozenset(metric for metric, effect in rows if effect["detail"].get(STAGE) == Stage.HIT)
 
 
-def _record(row: Evidence) -> EvidenceRecord:
+def evidence_record(row: Evidence) -> EvidenceRecord:
     return EvidenceRecord(
         metric=row.metric,
         detector=row.detector,

@@ -22,8 +22,8 @@ from monitor.store.tables import (
     Evidence,
     Model,
     Provider,
-    Run,
     Spending,
+    StandingEvidence,
     WorkerBeat,
 )
 from monitor.store.vocabulary import AlertState, DeliveryStatus, RunStatus, Severity
@@ -35,7 +35,7 @@ _JUDGED = (RunStatus.SUCCEEDED, RunStatus.PARTIAL)
 
 @dataclass(frozen=True, slots=True)
 class CheckFigure:
-    """What the last judged check of an endpoint found for one metric."""
+    """What was found last of one metric of an endpoint."""
 
     provider: str
     model: str
@@ -101,14 +101,14 @@ def database_bytes(session: Session) -> int:
 
 
 def _checks(session: Session) -> list[CheckFigure]:
-    # From the endpoint to its last check to that check's runs: evidence is kept for good, and never scanned.
+    # Evidence is kept for good, and never scanned.
     rows = session.execute(
         select(Provider.slug, Model.slug, Evidence.metric, Evidence.verdict, Evidence.value)
         .select_from(Endpoint)
         .join(Provider, Provider.id == Endpoint.provider_id)
         .join(Model, Model.id == Endpoint.model_id)
-        .join(Run, Run.check_id == _last_judged(EndpointCheck.id))
-        .join(Evidence, Evidence.run_id == Run.id)
+        .join(StandingEvidence, StandingEvidence.endpoint_id == Endpoint.id)
+        .join(Evidence, Evidence.id == StandingEvidence.latest_id)
         .order_by(Endpoint.created_at, Evidence.id)
     )
     # Of a model's endpoints (its name or routing may have changed) the newest one counts.

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, String, cast, func, 
 from sqlalchemy.orm import Session
 
 from monitor.drift.rule import Verdict
+from monitor.standing import StandingVerdict
 from monitor.store.alert_records import AlertRecord, alert_record
 from monitor.store.channel_health import DEGRADED, states
 from monitor.store.delivery_lines import entry_of
@@ -22,6 +23,7 @@ from monitor.store.pages import pages
 from monitor.store.records import CheckRun, EndpointRecord, EvidenceRecord
 from monitor.store.runs import run_records
 from monitor.store.session import Sessions
+from monitor.store.standing import latest_evidence, standing_evidence, standing_verdicts
 from monitor.store.tables import Alert, Delivery, Endpoint, EndpointCheck, MetricRollup, Run, ServiceEvent
 from monitor.store.vocabulary import AlertState, Bucket, RunStatus
 
@@ -53,11 +55,13 @@ class CheckGlance:
 
 @dataclass(frozen=True, slots=True)
 class EndpointGlance:
-    """`latest` is the last check that was entered, `judged` the last one with a verdict."""
+    """`latest` is the last check that was entered, `judged` the last one with a verdict; `standing` is what stands of
+    everything that was asked."""
 
     endpoint: EndpointRecord
     latest: CheckGlance | None
     judged: CheckGlance | None
+    standing: tuple[StandingVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,12 @@ def board(session: Session) -> Board:
     latest, judged = _last_check(), _last_check(EndpointCheck.verdict.is_not(None))
     last = {row[0]: (row[1], row[2]) for row in session.execute(select(Endpoint.id, latest, judged))}
     checks = _check_glances(session, [each for ids in last.values() for each in ids if each is not None])
-    glances = (EndpointGlance(each, *(checks.get(one) for one in last.get(each.id, (None, None)))) for each in records)
+    standing = standing_verdicts(session)
+    glances = (
+        EndpointGlance(each, checks.get(latest_id), checks.get(judged_id), standing.get(each.id, ()))
+        for each in records
+        for latest_id, judged_id in [last.get(each.id, (None, None))]
+    )
     return Board(tuple(glances), open_alerts(session))
 
 
@@ -115,15 +124,13 @@ def _check_glances(session: Session, check_ids: Sequence[str]) -> dict[str | Non
     }
 
 
-def check_evidence(
-    session: Session, check_ids: Sequence[str], metrics: Collection[str] | None = None
-) -> dict[str, tuple[EvidenceRecord, ...]]:
-    """What was found by each of the checks, by its id: everything, or of these metrics alone."""
+def check_evidence(session: Session, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
+    """What was found by each of the checks, by its id."""
     found: defaultdict[str, tuple[EvidenceRecord, ...]] = defaultdict(tuple)
     for some in pages(check_ids):
         query = select(Run.id, Run.check_id).where(Run.check_id.in_(some)).order_by(Run.started_at, Run.id)
         runs = [(row[0], row[1]) for row in session.execute(query)]
-        evidence = evidence_of(session, [run_id for run_id, _ in runs], metrics)
+        evidence = evidence_of(session, [run_id for run_id, _ in runs])
         for run_id, check_id in runs:
             found[check_id] += evidence[run_id]
     return dict(found)
@@ -210,11 +217,19 @@ class PageQueries:
         with self._sessions.read() as session:
             return board(session)
 
-    def check_evidence(
-        self, check_ids: Sequence[str], metrics: Collection[str] | None = None
-    ) -> dict[str, tuple[EvidenceRecord, ...]]:
+    def check_evidence(self, check_ids: Sequence[str]) -> dict[str, tuple[EvidenceRecord, ...]]:
         with self._sessions.read() as session:
-            return check_evidence(session, check_ids, metrics)
+            return check_evidence(session, check_ids)
+
+    def latest_evidence(
+        self, endpoint_ids: Sequence[str], metrics: Collection[str]
+    ) -> Mapping[str, tuple[EvidenceRecord, ...]]:
+        with self._sessions.read() as session:
+            return latest_evidence(session, endpoint_ids, metrics)
+
+    def standing_evidence(self, endpoint_id: str) -> tuple[tuple[StandingVerdict, EvidenceRecord], ...]:
+        with self._sessions.read() as session:
+            return standing_evidence(session, endpoint_id)
 
     def days(self, metrics: Mapping[str, str], since: datetime) -> dict[str, tuple[Day, ...]]:
         with self._sessions.read() as session:

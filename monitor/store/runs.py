@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
-from monitor.store.baselines import apply_change
+from monitor.store import standing
+from monitor.store.baselines import apply_change, suite_of
 from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
@@ -140,10 +141,12 @@ def finish(
     if result.accumulated is not None:
         forget_accumulated(session, run.endpoint_id)
     session.add_all(observations)
-    session.add_all([evidence_row(run, found, at) for found in result.evidence])
+    evidence = [evidence_row(run, found, at) for found in result.evidence]
+    session.add_all(evidence)
     session.add_all([point_row(run, point) for point in result.metric_points])
     add_to_rollups(session, run.endpoint_id, run.started_at, result.metric_points)
     session.flush()
+    standing.follow(session, run, suite_of(run), evidence, at)
     return apply_change(session, run, result.baseline, at)
 
 

@@ -12,9 +12,12 @@ from monitor.check.identity import identity_of
 from monitor.config import Config, EndpointConfig
 from monitor.config.service import Schedule as ScheduleConfig
 from monitor.schedule import CronLine, Interval, Schedule, phase_of
+from monitor.standing import Expected
 from monitor.store import EndpointRecord, Store
 
 _SHORTEST = timedelta(seconds=1)
+# Of what a schedule asks, so many slots may pass without a new verdict before the last one is old.
+_MISSED_SLOTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,7 @@ class KnownEndpoint:
 
     def every(self, at: datetime) -> timedelta:
         """How far apart its slots are around `at`."""
-        slot = self.slots.slot_of(at)
-        return self.slots.next_slot(slot) - slot
+        return between(self.slots, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +70,14 @@ def slots_of(schedule: ScheduleConfig, key: str) -> Schedule:
         return CronLine(schedule.cron, schedule.tz)
     every = max(_SHORTEST, timedelta(seconds=schedule.every or 0.0))
     return Interval(every, phase_of(key, every))
+
+
+def between(slots: Schedule, at: datetime) -> timedelta:
+    """How far apart the slots are around `at`."""
+    slot = slots.slot_of(at)
+    return slots.next_slot(slot) - slot
+
+
+def expected_of(schedule: ScheduleConfig, key: str, at: datetime) -> Expected:
+    """What a schedule has the endpoint with this id asked, and how soon."""
+    return Expected(schedule.probes, _MISSED_SLOTS * between(slots_of(schedule, key), at))

@@ -95,7 +95,8 @@ maintenance: [ {{ id: window, match: {{ provider: umbrella }}, starts: "{starts}
 
 @dataclass(frozen=True)
 class Found:
-    """What one check came to. `error` is the code of one that failed; `shift` and `fidelity` are in nats."""
+    """What one check came to. `error` is the code of one that failed; `shift` and `fidelity` are in nats. `suite` is
+    the private suite that was asked, and nothing else then."""
 
     at: datetime
     verdict: Verdict = Verdict.OK
@@ -105,6 +106,7 @@ class Found:
     error: str | None = None
     causes: tuple[Cause, ...] = ()
     enrols: bool = False
+    suite: str = ""
 
 
 @dataclass
@@ -133,7 +135,12 @@ def filled(store: Store, folder: Path, now: datetime) -> Installation:
     _story(installation, "failing", "hooli", "lark-30b", "lark", failing(recent, rng))
     _story(installation, "silent", "hooli", "wren-8b", "wren-8b-instruct", steady(recent[:-16], rng))
     _story(
-        installation, "new", "initech", "wren-8b", "wren", [Found(past[-1], Verdict.INCONCLUSIVE, None, enrols=True)]
+        installation,
+        "new",
+        "initech",
+        "wren-8b",
+        "wren",
+        [Found(past[-1], Verdict.INCONCLUSIVE, None, None, enrols=True)],
     )
     _story(installation, "kept", "umbrella", "wren-8b", "umbrella/wren", steady(recent[-8:], rng))
     _story(installation, "hostile", HOSTILE[:60], TURNING, HOSTILE, _hostile(past, rng), {"note": HOSTILE})
@@ -213,7 +220,7 @@ def _check(session: Session, endpoint_id: str, found: Found, labels: Mapping[str
     key = f"{endpoint_id}:{found.at.isoformat()}:{found.trigger}"
     request = CheckRequest(key, endpoint_id, found.trigger, found.at)
     claimed = queue_rows.enter_running(session, request, "test", found.at)
-    start = _start(endpoint_id, claimed.entry.id, found.trigger)
+    start = _start(endpoint_id, claimed.entry.id, found)
     run_id = run_rows.begin(session, start, "test", found.at)
     ended = found.at + timedelta(seconds=30)
     kept = observation_rows(run_id, [observation("a")] if found.enrols else [])
@@ -233,14 +240,14 @@ def _check(session: Session, endpoint_id: str, found: Found, labels: Mapping[str
     apply_signals(session, endpoint_id, labels, signals, rules_for([], labels, EVERY), ended)
 
 
-def _start(endpoint_id: str, check_id: str, trigger: Trigger) -> RunStart:
+def _start(endpoint_id: str, check_id: str, found: Found) -> RunStart:
     return RunStart(
         endpoint_id=endpoint_id,
         check_id=check_id,
-        probe=ProbeKind.LOGPROBS,
+        probe=ProbeKind.EVALS if found.suite else ProbeKind.LOGPROBS,
         suite_sha256="0" * 64,
-        suite_version="1",
-        trigger=trigger,
+        suite_version=f"{found.suite}/1" if found.suite else "1",
+        trigger=found.trigger,
         config_digest="c" * 64,
         code_version="0.1.0",
         planned=40,
@@ -261,7 +268,7 @@ def _result(found: Found) -> RunResult:
         metric_points=[
             MetricPoint(name, value, 20, Interval(value * 0.8, value * 1.25))
             for name, value in (("logprobs_shift", found.shift), ("fidelity", found.fidelity))
-            if value is not None
+            if value is not None and not found.suite
         ],
         baseline=Enrol() if found.enrols else None,
     )
@@ -269,6 +276,9 @@ def _result(found: Found) -> RunResult:
 
 def _evidence(found: Found) -> Iterator[EvidenceRecord]:
     drifted = found.verdict in _DRIFTED
+    if found.suite:
+        yield EvidenceRecord("evals", "run-level", "1", found.verdict, counted=True, value=0.9, unit="rate", n=40)
+        return
     yield EvidenceRecord(
         "logprobs",
         "run-level",
@@ -287,8 +297,9 @@ def _evidence(found: Found) -> Iterator[EvidenceRecord]:
         n=20,
         causes=found.causes,
     )
+    counts = Verdict.INCONCLUSIVE if found.enrols else Verdict.OK
     yield EvidenceRecord(
-        "accounting", "run-level", "1", Verdict.OK, counted=True, value=0.0, unit="token", baseline=0.0, n=20
+        "accounting", "run-level", "1", counts, counted=True, value=0.0, unit="token", baseline=0.0, n=20
     )
     if found.fidelity is None:
         return

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.dashboards.material import HOSTILE, Installation
+from monitor.store import EndpointIdentity
+from tests.dashboards.material import HOSTILE, Found, Installation, story
 from tests.dashboards.pages import Element, cells
 from tests.dashboards.visitor import Visitors
 
 UNKNOWN = "ep_00000000000000000000000000"
 
 
-def page_of(installation: Installation, visitors: Visitors, story: str, query: str = "") -> Element:
-    return visitors.stranger.get(f"/endpoints/{installation.endpoints[story].id}{query}")
+def page_of(installation: Installation, visitors: Visitors, told: str, query: str = "") -> Element:
+    return visitors.stranger.get(f"/endpoints/{installation.endpoints[told].id}{query}")
 
 
 @pytest.mark.parametrize(
     ("story", "sentence"),
     [
-        ("fine", "It is what it was: the last check found no drift."),
         ("failing", "It cannot be asked: provider_auth."),
         ("silent", "Nothing has been heard of it for too long."),
         ("kept", "It is in maintenance: it is measured on, and no notice is sent."),
@@ -32,6 +33,36 @@ def test_the_headline_is_the_verdict_in_a_sentence(
     installation: Installation, visitors: Visitors, story: str, sentence: str
 ) -> None:
     assert page_of(installation, visitors, story).one(class_="headline").text == sentence
+
+
+def test_the_headline_says_who_says_so_and_since_when(installation: Installation, visitors: Visitors) -> None:
+    fine = page_of(installation, visitors, "fine").one(class_="headline").text
+    assert re.fullmatch(r"It is what it was: no drift by \w+, \w+ and \w+, since 20..-..-.. ..:.. UTC\.", fine)
+
+
+def test_a_private_suite_that_is_well_hides_no_suspicion_of_the_fidelity(
+    installation: Installation, visitors: Visitors
+) -> None:
+    identity = EndpointIdentity("acme", "https://suite.test/v1", "wren-8b", "wren-suite")
+    hours = [installation.now - timedelta(hours=number) for number in (9, 6, 3)]
+    first, far, suite = Found(hours[0]), Found(hours[1], fidelity=0.3), Found(hours[2], suite="night")
+    record = story(installation.store, identity, [first, far, suite])
+
+    page = visitors.stranger.get(f"/endpoints/{record.id}")
+
+    since = f"{hours[1] + timedelta(seconds=30):%Y-%m-%d %H:%M}"
+    assert page.one(class_="headline").text == (
+        f"It has not changed, but it is not what it should be: fidelity, since {since} UTC."
+    )
+    assert page.all(class_="badge")[0].text == "S suspect"
+    assert "Its distance to the reference is 0.300 nat" in page.one(class_="verdict").text
+    stands = cells(page.one("section", aria_labelledby="stands").one("table"))
+    assert [row[:2] for row in stands] == [
+        ["accounting", "O ok"],
+        ["evals of night", "O ok"],
+        ["fidelity", "S suspect"],
+        ["logprobs", "O ok"],
+    ]
 
 
 def test_the_headline_of_a_drift_says_how_far_and_what_it_looks_like(
@@ -88,7 +119,7 @@ def test_a_chart_may_be_kept_for_ever_under_its_digest_alone(installation: Insta
 
 
 def test_the_checks_table_has_the_numbers_of_the_last_check(installation: Installation, visitors: Visitors) -> None:
-    table = page_of(installation, visitors, "drifting").all("table")[0]
+    table = page_of(installation, visitors, "drifting").one("section", aria_labelledby="checks").all("table")[0]
     logprobs, accounting, fidelity = cells(table)
     assert logprobs[:2] == ["logprobs", "D drift"]
     assert logprobs[3:7] == ["0.001 nat", "0.006", "4e-06", "20"]
@@ -136,7 +167,7 @@ def test_what_the_lines_of_the_charts_are_is_listed(installation: Installation, 
 def test_hostile_texts_are_text(installation: Installation, visitors: Visitors) -> None:
     page = page_of(installation, visitors, "hostile")
     assert HOSTILE in page.one(class_="changes").text
-    assert HOSTILE in page.all("table")[0].text
+    assert HOSTILE in page.one("section", aria_labelledby="checks").text
     assert HOSTILE in page.one(class_="facts").text
     assert "\u202e" not in page.text
     assert [one.attributes["src"] for one in page.all("script")] == ["/static/live.js"]

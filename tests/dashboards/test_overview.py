@@ -59,6 +59,19 @@ def test_a_cell_has_the_score_its_move_and_a_month_in_words(installation: Instal
     assert "next" in drifting.one(class_="when").text
 
 
+def test_a_suite_that_was_asked_last_hides_neither_suspicion_nor_score(
+    installation: Installation, visitors: Visitors
+) -> None:
+    identity = EndpointIdentity("acme", "https://suite.test/v1", "wren-8b", "wren-suite")
+    earlier, last = (installation.now - timedelta(hours=hours) for hours in (6, 3))
+    record = story(installation.store, identity, [Found(earlier, fidelity=0.3), Found(last, suite="night")])
+
+    found = cell(visitors.stranger.get("/"), record.id)
+
+    assert found.one(class_="badge").text == "S suspect"
+    assert found.one(class_="score").text == "0.300 nat"
+
+
 def test_a_configured_endpoint_that_was_never_checked_is_there_without_a_link(visitors: Visitors) -> None:
     waiting = [one for one in visitors.stranger.get("/").all(class_="cell") if "not checked yet" in one.text]
     assert [one.all("a") for one in waiting] == [[]]

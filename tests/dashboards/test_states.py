@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from dashboards import states
-from dashboards.states import LEGEND, State, state_of
+from dashboards.states import LEGEND, State
 from monitor.alerts.rule import Watch
 from monitor.drift.rule import Verdict
+from monitor.standing import NOTHING_EXPECTED, Stand, StandingVerdict, stand_of
 from monitor.store.alert_records import AlertRecord
 from monitor.store.browse_records import EndpointOverview
 from monitor.store.entries import CheckEntry
 from monitor.store.records import EndpointRecord
 from monitor.store.runs import ABANDONED
 from monitor.store.vocabulary import AlertState, RunStatus, Severity, Trigger
+from probes.plan import ProbeKind
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 ENDPOINT = EndpointRecord("ep_1", "acme", "https://a.test", "lark", "lark", {}, {}, {}, NOW)
@@ -40,12 +43,22 @@ GIVEN_UP = check(RunStatus.FAILED, error_code=ABANDONED)
 def alert(state: AlertState) -> AlertRecord:
     fields: dict[str, Any] = dict.fromkeys(AlertRecord.__dataclass_fields__)
     fields |= {"state": state, "severity": Severity.CRITICAL, "watches": Watch.DRIFT, "labels": {}, "finding": {}}
+    fields["metric"] = "logprobs"
     return AlertRecord(**fields)
 
 
 def judged(verdict: Verdict, *, enrolled: bool = False) -> EndpointOverview:
     found = check(verdict=verdict, enrolled=enrolled)
-    return EndpointOverview(ENDPOINT, found, found)
+    return EndpointOverview(ENDPOINT, found, found, (stands(verdict),))
+
+
+def stands(verdict: Verdict, metric: str = "logprobs") -> StandingVerdict:
+    return StandingVerdict(ProbeKind.LOGPROBS, "", metric, verdict, NOW, NOW, "chk_1", "run_1")
+
+
+def state_of(standing: EndpointOverview, alerts: list[AlertRecord], *, maintenance: bool) -> State:
+    stand = stand_of(standing.standing, NOTHING_EXPECTED, NOW)
+    return states.state_of(standing, stand, alerts, maintenance=maintenance)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +67,10 @@ def judged(verdict: Verdict, *, enrolled: bool = False) -> EndpointOverview:
         (EndpointOverview(ENDPOINT, None, None), states.WAITING),
         (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), None), states.CHECKING),
         (EndpointOverview(ENDPOINT, check(RunStatus.EXPIRED), None), states.WAITING),
-        (EndpointOverview(ENDPOINT, check(RunStatus.FAILED), judged(Verdict.OK).judged), states.ERROR),
-        (EndpointOverview(ENDPOINT, GIVEN_UP, judged(Verdict.OK).judged), states.OK),
+        (replace(judged(Verdict.OK), latest=check(RunStatus.FAILED)), states.ERROR),
+        (replace(judged(Verdict.OK), latest=GIVEN_UP), states.OK),
         (EndpointOverview(ENDPOINT, GIVEN_UP, None), states.WAITING),
-        (EndpointOverview(ENDPOINT, check(RunStatus.RUNNING), judged(Verdict.OK).judged), states.OK),
+        (replace(judged(Verdict.OK), latest=check(RunStatus.RUNNING)), states.OK),
         (judged(Verdict.SUSPECT), states.SUSPECT),
         (judged(Verdict.DRIFT), states.DRIFT),
         (judged(Verdict.INCONCLUSIVE), states.INCONCLUSIVE),
@@ -82,6 +95,19 @@ def test_without_alerts_the_checks_decide(standing: EndpointOverview, state: Sta
 def test_the_gravest_alert_decides(alerts: list[AlertState], state: State) -> None:
     open_alerts = [alert(one) for one in alerts]
     assert state_of(judged(Verdict.OK), open_alerts, maintenance=False) == state
+
+
+def test_a_drift_that_no_alert_tells_of_is_graver_than_the_alerts() -> None:
+    drifted = replace(judged(Verdict.OK), standing=(stands(Verdict.OK), stands(Verdict.DRIFT, "accounting")))
+    assert state_of(drifted, [alert(AlertState.PENDING)], maintenance=False) == states.DRIFT
+    assert state_of(judged(Verdict.DRIFT), [alert(AlertState.PENDING)], maintenance=False) == states.PENDING
+
+
+def test_an_ok_that_nothing_came_after_in_time_is_out_of_date() -> None:
+    stand = Stand(Verdict.OK, (stands(Verdict.OK),), old=True)
+    assert states.state_of(judged(Verdict.OK), stand, [], maintenance=False) == states.OLD
+    stand = Stand(Verdict.SUSPECT, (stands(Verdict.SUSPECT),), old=True)
+    assert states.state_of(judged(Verdict.OK), stand, [], maintenance=False) == states.SUSPECT
 
 
 def test_maintenance_covers_everything_but_a_proven_drift() -> None:

@@ -18,6 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, inspect, text
 
 import migrations
+from monitor.drift.rule import Verdict
 from monitor.errors import SchemaVersionError, UsageError
 from monitor.store import Enrol, Queue, RunResult, RunStatus, Store, Trigger
 from monitor.store.database import Database
@@ -26,7 +27,7 @@ from monitor.store.schema import CURRENT, exclusive, migration
 from monitor.store.series import Series, Span, Step
 from monitor.store.tables import Table
 from probes.plan import ProbeKind
-from tests.monitor.store.material import AT, finished_run, identity, later, result, sample, start
+from tests.monitor.store.material import AT, evidence, finished_run, identity, later, result, sample, start
 from tests.servers import POSTGRESQL
 
 MIGRATIONS = Path(str(migrations.__file__)).parent
@@ -262,3 +263,40 @@ def test_suites_have_one_baseline_together_in_the_schema_before_and_each_its_own
         suites = [(one.suite, one.version) for one in store.baselines(endpoint.id)]
     assert rows == [("closed", 1), ("closed", 2), ("active", 3)]
     assert suites == [("sums", 2), ("sums", 3), ("words", 1)]
+
+
+def test_what_stands_of_earlier_runs_is_what_would_stand_had_it_been_kept(database_url: str) -> None:
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        for minutes, metric, verdict in _TOLD:
+            found = replace(result(baseline=Enrol()), evidence=[evidence(metric, verdict)])
+            finished_run(store, endpoint.id, later(minutes), outcome=found)
+            if verdict is Verdict.DRIFT:
+                store.reset_baseline(endpoint.id, note="anew", at=later(minutes + 1))
+        before = standing_rows(database_url)
+    migrate(database_url, "0007")
+    migrate(database_url, "head")
+
+    assert len(before) == 4
+    assert standing_rows(database_url) == before
+
+
+_TOLD = [
+    (-4, "fidelity", Verdict.SUSPECT),
+    (-2, "fidelity.trigger", Verdict.OK),
+    (0, "logprobs", Verdict.DRIFT),
+    (2, "logprobs", Verdict.INAPPLICABLE),
+    (4, "logprobs", Verdict.INCONCLUSIVE),
+    (6, "logprobs", Verdict.INCONCLUSIVE),
+    (8, "accounting", Verdict.OK),
+    (10, "accounting", Verdict.SUSPECT),
+    (12, "accounting", Verdict.SUSPECT),
+    (14, "accounting", Verdict.INCONCLUSIVE),
+    (16, "fidelity", Verdict.INCONCLUSIVE),
+]
+
+
+def standing_rows(url: str) -> list[tuple[object, ...]]:
+    with connect(url) as connection:
+        rows = connection.execute(text("SELECT * FROM standing_evidence ORDER BY endpoint_id, suite, metric"))
+        return [tuple(row) for row in rows]

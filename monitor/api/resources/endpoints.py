@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -17,10 +18,14 @@ from monitor.api.resources.baselines import BaselineDocument
 from monitor.api.shapes import EndpointId, Given, ModelFilter, ProviderFilter, Shape, Text
 from monitor.api.state import ApiState
 from monitor.config import Config, EndpointConfig
+from monitor.config.service import Schedule
 from monitor.drift.rule import Verdict
 from monitor.errors import ConfigError, NotFoundError
+from monitor.standing import NOTHING_EXPECTED, Expected, StandingVerdict, stand_of
 from monitor.store.browse_records import EndpointFilter, EndpointOverview
+from monitor.store.records import EndpointRecord
 from monitor.store.vocabulary import RunStatus
+from monitor.worker.configured import expected_of
 from probes.capabilities import DROPPABLE, Capabilities
 from probes.plan import ProbeKind
 
@@ -44,6 +49,20 @@ class LastCheck(Shape):
     finished_at: datetime | None
 
 
+class StandingDocument(Shape):
+    """The last verdict of one metric that says anything, and of evals of one private suite."""
+
+    probe: ProbeKind
+    metric: str
+    suite: str | None = Field(description="the private suite that was asked, of evals")
+    verdict: Verdict
+    since: datetime = Field(description="when the first of the verdicts in a row came that say so")
+    at: datetime = Field(description="when the last of them came")
+    old: bool = Field(description="the schedule had it asked again, and no newer verdict came in time")
+    check_id: str
+    run_id: str
+
+
 class EndpointDocument(Shape):
     """One provider, one model and their settings."""
 
@@ -63,7 +82,10 @@ class EndpointDocument(Shape):
     routing: dict[str, Any]
     labels: dict[str, Any]
     configured: bool = Field(description="whether the configuration still names it")
-    verdict: Verdict | None = Field(description="of the last check that came to one")
+    verdict: Verdict | None = Field(description="the worst that stands, whichever probe was asked last")
+    verdict_since: datetime | None
+    verdict_old: bool = Field(description="nothing newer came in time of what makes it so")
+    standing: list[StandingDocument] = Field(description="what stands of everything that was asked")
     last_check: LastCheck | None
     last_judged_check: LastCheck | None
     created_at: datetime
@@ -85,13 +107,13 @@ def list_endpoints(
 ) -> PageOf[EndpointDocument]:
     """Every endpoint that was ever monitored, the newest first."""
     page = state.browse.endpoints(EndpointFilter(provider, model, labels), paged.window())
-    configured = configured_endpoints(state)
-    return paged.answer(page, [document(found, configured) for found in page.items])
+    configured, at = configured_endpoints(state), clock.now()
+    return paged.answer(page, [document(found, configured, at) for found in page.items])
 
 
 @router.get("/{endpoint_id}", dependencies=[READS], responses=problems(404))
 def show_endpoint(state: State, endpoint_id: EndpointId) -> EndpointDocument:
-    return document(existing(state, endpoint_id), configured_endpoints(state))
+    return document(existing(state, endpoint_id), configured_endpoints(state), clock.now())
 
 
 @router.get("/{endpoint_id}/metrics", dependencies=[READS], responses=problems(404))
@@ -133,7 +155,15 @@ def existing(state: ApiState, endpoint_id: str) -> EndpointOverview:
     return found
 
 
-Configured = Mapping[tuple[str, str, str], EndpointConfig]
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """An endpoint of the configuration, and when it is checked."""
+
+    entry: EndpointConfig
+    schedule: Schedule
+
+
+Configured = Mapping[tuple[str, str, str], Scheduled]
 
 
 def effective(state: ApiState) -> Config | None:
@@ -147,14 +177,27 @@ def effective(state: ApiState) -> Config | None:
 def configured_endpoints(state: ApiState) -> Configured:
     """The endpoints that the configuration names, by provider, model and served name."""
     config = effective(state)
-    found = [] if config is None else config.all_endpoints()
-    return {(each.provider, each.model, each.name): each for each in found}
+    if config is None:
+        return {}
+    return {
+        (each.provider, each.model, each.name): Scheduled(each, config.schedule_of(each))
+        for each in config.all_endpoints()
+    }
 
 
-def document(found: EndpointOverview, configured: Configured) -> EndpointDocument:
+def expected(endpoint: EndpointRecord, configured: Configured, at: datetime) -> Expected:
+    """What is asked of an endpoint on schedule."""
+    found = configured.get((endpoint.provider, endpoint.model, endpoint.served_name))
+    return NOTHING_EXPECTED if found is None else expected_of(found.schedule, endpoint.id, at)
+
+
+def document(found: EndpointOverview, configured: Configured, at: datetime) -> EndpointDocument:
     endpoint = found.endpoint
     capabilities = Capabilities.from_dict(endpoint.capabilities)
-    config = configured.get((endpoint.provider, endpoint.model, endpoint.served_name))
+    scheduled = configured.get((endpoint.provider, endpoint.model, endpoint.served_name))
+    config = None if scheduled is None else scheduled.entry
+    wanted = expected(endpoint, configured, at)
+    stand = stand_of(found.standing, wanted, at)
     quantizations = endpoint.routing.get("quantizations") or []
     return EndpointDocument(
         id=endpoint.id,
@@ -173,10 +216,27 @@ def document(found: EndpointOverview, configured: Configured) -> EndpointDocumen
         routing=dict(endpoint.routing),
         labels=dict(endpoint.labels),
         configured=config is not None,
-        verdict=None if found.judged is None else found.judged.verdict,
+        verdict=stand.verdict,
+        verdict_since=stand.since,
+        verdict_old=stand.old,
+        standing=[_standing(one, old=wanted.is_old(one, at)) for one in found.standing],
         last_check=None if found.latest is None else LastCheck.model_validate(found.latest),
         last_judged_check=None if found.judged is None else LastCheck.model_validate(found.judged),
         created_at=endpoint.created_at,
+    )
+
+
+def _standing(found: StandingVerdict, *, old: bool) -> StandingDocument:
+    return StandingDocument(
+        probe=found.probe,
+        metric=found.metric,
+        suite=found.suite or None,
+        verdict=found.verdict,
+        since=found.since,
+        at=found.at,
+        old=old,
+        check_id=found.check_id,
+        run_id=found.run_id,
     )
 
 

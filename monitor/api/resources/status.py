@@ -8,14 +8,21 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 from pydantic import Field
 
+from monitor import clock
 from monitor.api.needs import State, problems
-from monitor.api.resources.endpoints import configured_endpoints, existing
+from monitor.api.resources.endpoints import configured_endpoints, existing, expected
 from monitor.api.shapes import EndpointId, Shape
+from monitor.drift.rule import Verdict
+from monitor.standing import NOTHING_EXPECTED, Stand, stand_of
 
 router = APIRouter(tags=["status"])
 
 # Dark enough for white text.
-_COLOURS = {"ok": "#2e7d32", "suspect": "#9a6700", "drift": "#c62828"}
+_COLOURS: dict[Verdict | None, str] = {
+    Verdict.OK: "#2e7d32",
+    Verdict.SUSPECT: "#9a6700",
+    Verdict.DRIFT: "#c62828",
+}
 _GREY = "#57606a"
 _LABEL = "endpoint"
 _CHARACTER_WIDTH = 7
@@ -25,7 +32,9 @@ _PADDING = 10
 class StatusDocument(Shape):
     """Names nothing: who may see no more sees this."""
 
-    verdicts: dict[str, int] = Field(description="configured endpoints by their last verdict; `none`: not judged yet")
+    verdicts: dict[str, int] = Field(
+        description="configured endpoints by the worst verdict that stands; `none`: not judged yet"
+    )
     alerts: int = Field(description="open alerts")
     last_check_at: datetime | None
 
@@ -39,7 +48,9 @@ def show_status(state: State) -> StatusDocument:
         for each in standing.endpoints
         if (each.endpoint.provider, each.endpoint.model, each.endpoint.served_name) in configured
     ]
-    verdicts = Counter(each.judged.verdict.value if each.judged and each.judged.verdict else "none" for each in watched)
+    at = clock.now()
+    stands = [stand_of(each.standing, NOTHING_EXPECTED, at) for each in watched]
+    verdicts = Counter(stand.verdict.value if stand.verdict else "none" for stand in stands)
     ended = [each.latest.finished_at for each in watched if each.latest and each.latest.finished_at]
     return StatusDocument(verdicts=dict(verdicts), alerts=standing.alerts, last_check_at=max(ended, default=None))
 
@@ -53,17 +64,18 @@ def show_status(state: State) -> StatusDocument:
     },
 )
 def show_badge(state: State, endpoint_id: EndpointId) -> Response:
-    """The endpoint's last verdict as a picture; whoever knows the id may see it."""
-    judged = existing(state, endpoint_id).judged
-    verdict = judged.verdict.value if judged is not None and judged.verdict is not None else "not judged"
+    """The worst verdict that stands of the endpoint as a picture; whoever knows the id may see it."""
+    found, at = existing(state, endpoint_id), clock.now()
+    stand = stand_of(found.standing, expected(found.endpoint, configured_endpoints(state), at), at)
     headers = {"Cache-Control": "max-age=300"}
-    return Response(badge(verdict), media_type="image/svg+xml", headers=headers)
+    return Response(badge(stand), media_type="image/svg+xml", headers=headers)
 
 
-def badge(verdict: str) -> str:
-    """Words of our own only, so that nothing needs escaping."""
+def badge(stand: Stand) -> str:
+    """Words of our own only, so that nothing needs escaping. An old ok has not the colour of one."""
+    verdict = "not judged" if stand.verdict is None else stand.verdict.value + ", out of date" * stand.old
     left, right = _width(_LABEL), _width(verdict)
-    colour = _COLOURS.get(verdict, _GREY)
+    colour = _GREY if stand.verdict is Verdict.OK and stand.old else _COLOURS.get(stand.verdict, _GREY)
     text = 'fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '

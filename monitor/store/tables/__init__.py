@@ -11,7 +11,15 @@ from monitor.store.tables.access import (
 from monitor.store.tables.alerts import Alert, AlertEvent, ServiceEvent, Silence
 from monitor.store.tables.catalog import Endpoint, Model, Provider, Reference
 from monitor.store.tables.deliveries import ChannelHealth, Delivery, DeliveryAttempt, NotifyGroup
-from monitor.store.tables.findings import Baseline, BaselineRun, ChangeEvent, Evidence, MetricPoint, MetricRollup
+from monitor.store.tables.findings import (
+    Baseline,
+    BaselineRun,
+    ChangeEvent,
+    Evidence,
+    MetricPoint,
+    MetricRollup,
+    StandingEvidence,
+)
 from monitor.store.tables.ledger import Observation, Run, Sample, SampleBody
 from monitor.store.tables.metadata import Table
 from monitor.store.tables.queue import EndpointCheck, Reservation, Setting, Spending, TokenBucket, WorkerBeat
@@ -48,6 +56,7 @@ __all__ = [
     "Setting",
     "Silence",
     "Spending",
+    "StandingEvidence",
     "Suite",
     "SuiteChunk",
     "SuiteVersion",

@@ -85,6 +85,22 @@ class Evidence(Table):
     effect: Mapped[dict[str, Any]]
 
 
+class StandingEvidence(Table):
+    """Where to find what stands of a metric, and of evals of one private suite (`suite` is empty for other probes):
+    `evidence_id` has the verdict that stands (monitor/standing.py), `since` when the first one in a row came that says
+    so, and `latest_id` is the last that was found, whatever it says. A row goes with the baseline it is held against.
+    """
+
+    __tablename__ = "standing_evidence"
+
+    endpoint_id: Mapped[str] = mapped_column(ForeignKey("endpoint.id"), primary_key=True)
+    suite: Mapped[str] = mapped_column(String(64), primary_key=True)
+    metric: Mapped[str] = mapped_column(String(64), primary_key=True)
+    evidence_id: Mapped[int] = mapped_column(BIG_KEY, ForeignKey("evidence.id"))
+    latest_id: Mapped[int] = mapped_column(BIG_KEY, ForeignKey("evidence.id"))
+    since: Mapped[datetime]
+
+
 class MetricPoint(Table):
     __tablename__ = "metric_point"
     __table_args__ = (Index(None, "endpoint_id", "metric", "ts"), Index(None, "run_id"))

@@ -19,8 +19,9 @@ from monitor.store import EndpointRecord
 from monitor.store.vocabulary import RunStatus
 from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, RateValue, Said
 from probes.parameters.judgement import Effect
+from probes.plan import ProbeKind
 from tests.monitor.api.served import Api, assert_problem
-from tests.monitor.store.material import AT, finished_run, later, result, sample, start
+from tests.monitor.store.material import AT, evidence, finished_run, later, result, sample, start
 
 PROVIDER = {
     "base_url": "https://api.acme.test/v1",
@@ -129,7 +130,11 @@ def test_an_endpoint_has_its_price_parameters_and_verdict(api: Api) -> None:
     check = client.post("/api/v1/checks", json={"provider": "acme"}).json()
     claimed = api.state.queue.claim(check["id"], "w", clock.now())
     assert claimed is not None
-    api.state.queue.finish(claimed.lease, status=RunStatus.SUCCEEDED, verdict=Verdict.DRIFT, at=clock.now())
+    at, asked = clock.now(), {"endpoint_id": check["endpoint_id"], "check_id": check["id"]}
+    run_id = finished_run(api.store, **asked, at=at - timedelta(days=30), outcome=result(verdict=Verdict.DRIFT))
+    api.state.queue.finish(claimed.lease, status=RunStatus.SUCCEEDED, verdict=Verdict.DRIFT, at=at)
+    suite = replace(result(), evidence=[evidence("evals")])
+    finished_run(api.store, check["endpoint_id"], at, probe=ProbeKind.EVALS, outcome=suite)
     api.store.save_capabilities(check["endpoint_id"], {"unsupported": ["seed"], "logprobs": True})
 
     found = client.get(f"/api/v1/endpoints/{check['endpoint_id']}").json()
@@ -138,11 +143,14 @@ def test_an_endpoint_has_its_price_parameters_and_verdict(api: Api) -> None:
     assert "temperature" in found["supported_parameters"]
     assert "seed" not in found["supported_parameters"]
     assert (found["verdict"], found["last_check"]["id"]) == ("drift", check["id"])
+    moved, suite_found = found["standing"]
+    assert (moved["metric"], moved["run_id"], moved["since"]) == ("logprobs", run_id, found["verdict_since"])
+    assert (moved["old"], found["verdict_old"], suite_found["verdict"]) == (True, True, "ok")
     status = client.get("/api/v1/status").json()
     assert status["verdicts"] == {"drift": 1}
     badge = client.get(f"/api/v1/badge/{check['endpoint_id']}.svg")
     assert badge.headers["content-type"] == "image/svg+xml"
-    assert ">drift<" in badge.text
+    assert ">drift, out of date<" in badge.text
 
 
 def test_a_baseline_is_reset_and_accepted(api: Api, endpoint: EndpointRecord) -> None:
