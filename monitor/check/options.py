@@ -67,9 +67,11 @@ class CheckOptions:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The options of a queue entry: `probes` (names), `n`, `whole_suite`, `answer_tokens`, `timeout`, `max_cost`,
-        `max_requests`, `max_tokens`; each has a default."""
+        """The options of a queue entry: `probes` (names), `n`, `whole_suite`, `answer_tokens`, `timeout`, `load`,
+        `max_cost`, `max_requests`, `max_tokens`; each has a default."""
         known = {key: stored[key] for key in _PLAIN if stored.get(key) is not None}
+        if stored.get("load"):
+            known["load"] = _load(stored["load"])
         known["budget"] = Budget(*(stored.get(key) for key in _BUDGET))
         names = stored.get("probes")
         if names:
@@ -84,7 +86,17 @@ class CheckOptions:
         """What `from_json` reads."""
         limits = dict(zip(_BUDGET, (self.budget.usd, self.budget.requests, self.budget.tokens), strict=True))
         given = {name: getattr(self, name) or None for name in _PLAIN} | limits
+        if self.load is not None and ProbeKind.LATENCY in self.probes:
+            load = self.load
+            given["load"] = {"per_second": load.per_second, "each": load.each, "sizes": list(load.sizes)}
         return {"probes": [kind.value for kind in self.probes], **{k: v for k, v in given.items() if v is not None}}
+
+
+def _load(stored: Mapping[str, Any]) -> Load:
+    # Here: a process that sends no load has no use for what makes one.
+    from probes.load.probe import Load
+
+    return Load(float(stored["per_second"]), stored["each"], tuple(stored["sizes"]))
 
 
 class Progress(Protocol):

@@ -8,6 +8,7 @@ import typer
 from pydantic import ValidationError
 
 from monitor.config import Slo
+from monitor.config.asking import MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
 from monitor.config.values import LIMITS
 from monitor.errors import UsageError
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from probes.load.probe import Load
 
 Number = TypeVar("Number", int, float)
-
-_MOST_PER_SECOND, _MOST_EACH, _MOST_TOKENS = 100.0, 1_000, 200_000
 
 Rate = Annotated[float | None, typer.Option(help="Streams a second, sent whatever becomes of those before.")]
 Streams = Annotated[int | None, typer.Option(help="Streams of each size of prompts.")]
@@ -30,9 +29,9 @@ def load_of(rate: float | None, streams: int | None, sizes: str | None) -> Load 
     """None where nothing of it is asked for. Raises UsageError."""
     given: dict[str, Any] = {}
     if rate is not None:
-        given["per_second"] = _within("--rate", rate, _MOST_PER_SECOND)
+        given["per_second"] = _within("--rate", rate, MOST_PER_SECOND)
     if streams is not None:
-        given["each"] = _within("--streams", streams, _MOST_EACH)
+        given["each"] = _within("--streams", streams, MOST_STREAMS)
     if sizes is not None:
         given["sizes"] = tuple(_size(text) for text in sizes.split(","))
     if not given:
@@ -72,7 +71,7 @@ def _no_slo(text: str) -> UsageError:
 
 def _size(text: str) -> int:
     try:
-        return _within("--sizes", int(text), _MOST_TOKENS)
+        return _within("--sizes", int(text), MOST_PROMPT_TOKENS)
     except ValueError as error:
         raise UsageError(
             f"--sizes {text!r} is no number of tokens.", remedy="Give some as in 200,2000,6000."

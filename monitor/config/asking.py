@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from monitor.config.load import Config
     from monitor.config.problems import KeyPath
-    from monitor.config.service import Schedule
+    from monitor.config.service import Schedule, StreamLoad
 
 # Of one check: a worker is left two minutes to judge the answers before Celery ends it.
 LONGEST_ASKING_S = 420.0
@@ -17,6 +17,10 @@ LONGEST_ASKING_S = 420.0
 LADDER = 16
 # The latency probe's own budget: a median with an interval, and fifteen gaps a stream.
 STREAMS = 8
+# Of streams under load: how many a second, how many of each size of prompts, and how long these are, at most.
+MOST_PER_SECOND = 100.0
+MOST_STREAMS = 1_000
+MOST_PROMPT_TOKENS = 200_000
 # An eighth of the tool-call cases, with their repeats, twins and replays.
 TOOL_CALLS = 230
 # A light run: the experiments, the ladder, the streams, the replays, and the ways to ask for log-probabilities.
@@ -38,6 +42,16 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
                     f" {seconds:.0f} s; after {LONGEST_ASKING_S:.0f} s it is cut off and makes no baseline:"
                     " lower the schedule's n, or raise rpm",
                 )
+            if schedule.load is not None and (seconds := _under_load(schedule.load)) > LONGEST_ASKING_S:
+                yield (
+                    ("providers", index),
+                    f"the load of schedule '{schedule.id}' takes {seconds:.0f} s; a check of {endpoint.model} is cut"
+                    f" off after {LONGEST_ASKING_S:.0f} s: lower its streams, or raise its rate",
+                )
+
+
+def _under_load(load: StreamLoad) -> float:
+    return load.streams * len(load.sizes) / load.rate
 
 
 def _requests(schedule: Schedule) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from monitor.config.asking import MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
 from monitor.config.section import Section
 from monitor.config.times import Cron, Duration, LocalTime, LongDuration, Part, RecurrenceRule, TimeZone
 from monitor.config.values import NON_EMPTY, ChannelUrl, EventName, Matchers, SecretReference, Slug, Text
@@ -19,12 +20,22 @@ CatchUp = Literal["skip", "once"]
 Labels = Annotated[tuple[Text, ...], *NON_EMPTY]
 
 
+class StreamLoad(Section):
+    """Under which load `latency` is measured: `rate` streams a second on average, whatever becomes of those before, and
+    `streams` of each of the `sizes` of prompts, in tokens."""
+
+    rate: Annotated[float, Field(gt=0, le=MOST_PER_SECOND)] = 1.0
+    streams: Annotated[int, Field(gt=0, le=MOST_STREAMS)] = 20
+    sizes: Annotated[tuple[Annotated[int, Field(gt=0, le=MOST_PROMPT_TOKENS)], ...], *NON_EMPTY] = (200, 2_000, 6_000)
+
+
 class Schedule(Section):
     """When the endpoints that `match` are checked, and by which probes; the first schedule that matches is the one.
 
     Exactly one of `every` (seconds) and `cron` (in `tz`). `jitter` is the part of `every` by which a slot may be late.
     `catch_up`: after a gap, `once` makes up for the latest missed slot, `skip` waits for the next. `deadline`: seconds
-    after the slot at which an unfinished check has expired; None: one interval.
+    after the slot at which an unfinished check has expired; None: one interval. `load`: None for streams that go one
+    after another.
     """
 
     id: Slug
@@ -37,6 +48,7 @@ class Schedule(Section):
     deadline: LongDuration | None = None
     probes: Annotated[tuple[Probe, ...], *NON_EMPTY] = ("logprobs", "accounting", "latency")
     n: Annotated[int, Field(ge=4, le=10_000)] = 40
+    load: StreamLoad | None = None
 
 
 class Rule(Section):

@@ -44,6 +44,8 @@ def _schedule(place: Place) -> Iterator[Finding]:
         yield (*place.path, "tz"), "needs cron; every is the same in all time zones"
     if every is None and cron is not None and section.get("jitter") is not None:
         yield (*place.path, "jitter"), "needs every; cron comes due to the minute"
+    if section.get("load") is not None and "latency" not in (section.get("probes") or ("latency",)):
+        yield (*place.path, "load"), "needs latency among the probes; nothing else is asked under a load"
 
 
 def _channel(place: Place) -> Iterator[Finding]:

@@ -25,8 +25,10 @@ from probes.plan import ProbeKind
 from reference_engine.errors import EngineError
 
 if TYPE_CHECKING:
+    from monitor.config.service import Schedule
     from monitor.worker.configured import Configured, KnownEndpoint
     from monitor.worker.context import Context
+    from probes.load.probe import Load
 
 # In the table of settings: when the last tick ran, and since when they have been running without a gap.
 TICKING = "ticking"
@@ -93,9 +95,21 @@ def requests_due(configured: Configured, last_slots: Mapping[str, datetime], now
             yield _request(endpoint, slot, now)
 
 
+def _load(schedule: Schedule) -> Load | None:
+    wanted = schedule.load
+    if wanted is None:
+        return None
+    # Here: a tick that enters no load has no use for what makes one.
+    from probes.load.probe import Load
+
+    return Load(wanted.rate, wanted.streams, wanted.sizes)
+
+
 def _request(endpoint: KnownEndpoint, slot: datetime, now: datetime) -> CheckRequest:
     schedule = endpoint.schedule
-    options = CheckOptions(probes=tuple(ProbeKind(name) for name in schedule.probes), n=schedule.n)
+    options = CheckOptions(
+        probes=tuple(ProbeKind(name) for name in schedule.probes), n=schedule.n, load=_load(schedule)
+    )
     end = deadline(endpoint.slots, slot, now)
     if schedule.deadline is not None:
         end = now + timedelta(seconds=schedule.deadline)

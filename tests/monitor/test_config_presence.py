@@ -82,6 +82,14 @@ def test_a_schedule_that_no_check_can_finish_is_hinted_at(tmp_path: Path) -> Non
     assert hints(load(tmp_path, SLOW % 413)) == []  # with eight streams, the last one leaves after 420 s
 
 
+def test_a_load_that_no_check_can_finish_is_hinted_at(tmp_path: Path) -> None:
+    text = (SLOW % 40).replace("probes:", "load: { rate: 0.1, streams: %d }, probes:")
+    (hint,) = hints(load(tmp_path, text % 15))
+
+    assert "the load of schedule 'deep' takes 450 s; a check of a is cut off after 420 s" in hint.message
+    assert hints(load(tmp_path, text % 14)) == []
+
+
 def test_a_path_too_long_for_any_file_is_missing(tmp_path: Path) -> None:
     config = load(tmp_path, TEXT.replace("a.gguf", "a" * 300))
 

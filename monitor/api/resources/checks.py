@@ -21,6 +21,7 @@ from monitor.api.shapes import SLUG, CheckId, EndpointFilter, Given, ModelFilter
 from monitor.api.state import ApiState
 from monitor.check.identity import identity_of
 from monitor.check.options import DEFAULT_N, LEAST_N, MOST_N, CheckOptions
+from monitor.config.asking import MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
 from monitor.drift.rule import Verdict
 from monitor.errors import ConflictError, Finding, NotFoundError, RequestError, UsageError
 from monitor.store.browse_records import CheckFilter
@@ -28,6 +29,7 @@ from monitor.store.entries import CheckEntry, CheckRequest
 from monitor.store.ids import new_id
 from monitor.store.vocabulary import RunStatus, Trigger
 from monitor.worker.names import EXECUTE
+from probes.load.probe import Load
 from probes.plan import ProbeKind
 
 router = APIRouter(prefix="/checks", tags=["checks"])
@@ -52,6 +54,7 @@ _EVENT = {
     },
 }
 
+PromptTokens = Annotated[int, Field(gt=0, le=MOST_PROMPT_TOKENS)]
 ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops"]
 
 
@@ -80,14 +83,29 @@ class CheckDocument(Shape):
     finished_at: datetime | None
 
 
+class WantedLoad(Given):
+    """Streams under a load, in place of those that go one after another."""
+
+    rate: float = Field(1.0, gt=0, le=MOST_PER_SECOND, description="streams a second, on average")
+    streams: int = Field(20, gt=0, le=MOST_STREAMS, description="of each size of prompts")
+    sizes: list[PromptTokens] = Field([200, 2_000, 6_000], min_length=1, max_length=20, description="in tokens")
+
+
 class WantedCheck(Given):
     """Of an endpoint by its id, or by provider and model as they are configured."""
 
     endpoint_id: str | None = Field(None, pattern=r"^ep_[0-9A-HJKMNP-TV-Z]{26}$")
     provider: str | None = Field(None, pattern=SLUG)
     model: str | None = Field(None, pattern=SLUG)
-    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=5)
+    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=6)
     n: int = Field(DEFAULT_N, ge=LEAST_N, le=MOST_N, description="single-token requests")
+    load: WantedLoad | None = Field(None, description="for latency; the goodput is by the `slos` of the configuration")
+
+    @model_validator(mode="after")
+    def _loads_what_is_asked(self) -> Self:
+        if self.load is not None and "latency" not in self.probes:
+            raise ValueError("needs latency among the probes for a load")
+        return self
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -102,7 +120,9 @@ def request_check(state: State, response: Response, wanted: WantedCheck) -> Chec
     endpoint_id = wanted.endpoint_id or _configured_endpoint(state, str(wanted.provider), wanted.model)
     existing(state, endpoint_id)
     at = clock.now()
-    options = CheckOptions(tuple(ProbeKind(name) for name in dict.fromkeys(wanted.probes)), wanted.n)
+    probes = tuple(ProbeKind(name) for name in dict.fromkeys(wanted.probes))
+    load = None if wanted.load is None else Load(wanted.load.rate, wanted.load.streams, tuple(wanted.load.sizes))
+    options = CheckOptions(probes, wanted.n, load=load)
     request = CheckRequest(f"api:{new_id('req', at)}", endpoint_id, Trigger.API, at, options.to_json())
     (entry,) = state.queue.enqueue([request], at)
     return _accepted(state, response, entry)

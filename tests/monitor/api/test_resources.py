@@ -54,6 +54,19 @@ def test_a_check_is_queued_its_worker_is_woken_and_its_place_is_told(api: Api, e
     assert entry.options == {"probes": ["accounting", "protocol"], "n": 40}
 
 
+def test_a_check_may_have_its_streams_under_a_load(api: Api, endpoint: EndpointRecord) -> None:
+    wanted: dict[str, Any] = {"endpoint_id": endpoint.id, "probes": ["latency"], "load": {"rate": 2, "sizes": [500]}}
+
+    check = api.admin.post("/api/v1/checks", json=wanted).json()
+
+    entry = api.state.browse.check(check["id"])
+    assert entry is not None
+    assert entry.options["load"] == {"per_second": 2.0, "each": 20, "sizes": [500]}
+    for load in ({"rate": 101}, {"streams": 0}, {"sizes": []}, {"sizes": [200_001]}):
+        assert_problem(api.admin.post("/api/v1/checks", json=wanted | {"load": load}), 422, "request_invalid")
+    assert_problem(api.admin.post("/api/v1/checks", json=wanted | {"probes": ["logprobs"]}), 422, "request_invalid")
+
+
 def test_a_check_by_provider_and_model_enters_the_configured_endpoint(api: Api) -> None:
     client = configure(api)
     check = client.post("/api/v1/checks", json={"provider": "acme", "model": "smol"}).json()

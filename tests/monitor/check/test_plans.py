@@ -16,6 +16,7 @@ from monitor.config.asking import AGENT_LOOPS, PROTOCOL
 from monitor.errors import BudgetError, UsageError
 from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
+from probes.load.probe import Load
 from probes.plan import Item, ProbeKind
 from tests.endpoints.parametric import VOCABULARY
 
@@ -63,6 +64,9 @@ def test_options_come_back_from_the_queue_as_they_went_in() -> None:
 
     assert CheckOptions.from_json(options.to_json()) == options
     assert CheckOptions.from_json({}) == CheckOptions()
+    loaded = CheckOptions(load=Load(2.0, 60, (500, 8_000)))
+    assert CheckOptions.from_json(loaded.to_json()) == loaded
+    assert "load" not in replace(loaded, probes=(ProbeKind.LOGPROBS,)).to_json()
 
 
 @pytest.mark.parametrize("stored", [{"probes": ["logprobs", "tea_leaves"]}, {"n": 1}, {"answer_tokens": 15}])
