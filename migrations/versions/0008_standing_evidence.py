@@ -1,6 +1,6 @@
 """What stands of each endpoint: of everything it was asked the last evidence that says anything.
 
-Revision ID: 0008_rollup
+Revision ID: 0008
 Revises: 0007
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008_rollup"
+revision = "0008"
 down_revision = "0007"
 branch_labels = None
 depends_on = None
