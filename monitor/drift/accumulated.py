@@ -83,7 +83,7 @@ class Accumulated:
         return replace(
             findings[worst],
             verdict=verdict,
-            reason=f"{self.runs} runs since the baseline: {worst.value} {findings[worst].reason}",
+            reason=f"{self.runs} runs since the baseline, {worst.value}: {findings[worst].reason}",
         )
 
 

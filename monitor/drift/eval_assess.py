@@ -41,7 +41,7 @@ def _against(now: Marks, other: Marks) -> Finding:
     found = compare_items(now, other)
     items = 0 if found is None else found.items
     if found is None or found.difference is None or items < LEAST_ITEMS:
-        why = f"{items} items in common, and {LEAST_ITEMS} are needed"
+        why = f"{items} item{'' if items == 1 else 's'} in common, and {LEAST_ITEMS} are needed"
         return Finding(Verdict.INCONCLUSIVE, why, unit=RATE, n=items)
     return _finding(found, found.difference)
 
@@ -50,10 +50,9 @@ def _finding(found: PairedItems, moved: Difference) -> Finding:
     """That single items changed is no matter as long as they make no difference of the rate beyond the margin."""
     said = outcome(moved, MARGIN)
     p = found.p if said is Outcome.FAIL else 1.0
-    counts = f"{len(found.gained)} items gained, {len(found.lost)} lost"
     return Finding(
         verdict=verdict([said], p),
-        reason=f"{found.here.value:.3f} against {found.there.value:.3f}; {counts}",
+        reason=f"{len(found.gained)} items gained, {len(found.lost)} lost",
         value=moved.value,
         unit=RATE,
         interval=moved.interval,

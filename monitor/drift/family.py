@@ -36,7 +36,7 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """What came of a family's questions, and the p of all its tests; `nothing` is said where no question was answered,
-    `words` go before the two rates."""
+    `words` go before what was asked."""
 
     told: Sequence[Told]
     p_values: Sequence[float]
@@ -49,14 +49,14 @@ class Compared:
             return self.nothing
         worst = max(self.told, key=_by_margin)
         sides = worst.sides
-        now, then = float(sides.x.sum() / sides.r_x.sum()), float(sides.y.sum() / sides.r_y.sum())
         return Finding(
             verdict=verdict([one.outcome for one in self.told], p),
-            reason=f"{self.words}{now:.3f} against {then:.3f}",
+            reason=f"{self.words}{worst.question.asks}",
             value=worst.moved.value,
             unit=RATE,
             interval=worst.moved.interval,
-            baseline=then,
+            # Weighted as the move is, so that the two make what it is now.
+            baseline=float(sides.weights @ sides.q / sides.weights.sum()),
             detectable=detectable(worst.moved),
             target=worst.question.margin.width,
             adjusted_p=p,

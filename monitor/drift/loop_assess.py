@@ -68,21 +68,29 @@ def _nothing(verdict: Verdict, why: str, now: LoopSide) -> Compared:
 
 
 def _availability(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
-    return (_turns(now, other, Question(available, AVAILABLE, more_tries_fail)),)
+    return (_turns(now, other, Question("turns answered at the first try", available, AVAILABLE, more_tries_fail)),)
 
 
 def _conformance(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
     """Of the free arm too: its histories hold the endpoint's own ids, which the scripted one's do not."""
     return (
-        _turns(now, other, Question(conforms, DEFAULT_MARGINS["conformance_ok"], more_fail)),
-        _loops(now, other, Question(_loop_conforms, DEFAULT_MARGINS["loop_pass"], more_fail)),
+        _turns(
+            now,
+            other,
+            Question("turns that keep to the protocol", conforms, DEFAULT_MARGINS["conformance_ok"], more_fail),
+        ),
+        _loops(
+            now,
+            other,
+            Question("loops that keep to the protocol", _loop_conforms, DEFAULT_MARGINS["loop_pass"], more_fail),
+        ),
     )
 
 
 def _work(now: LoopSide, other: LoopSide) -> Sequence[_Posed]:
     return (
-        _turns(now, other, Question(_right, DEFAULT_MARGINS["value_ok"], more_fail)),
-        _loops(now, other, Question(_passes, DEFAULT_MARGINS["loop_pass"], more_fail)),
+        _turns(now, other, Question("turns that are right", _right, DEFAULT_MARGINS["value_ok"], more_fail)),
+        _loops(now, other, Question("loops that reach their goal", _passes, DEFAULT_MARGINS["loop_pass"], more_fail)),
     )
 
 

@@ -27,8 +27,10 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """Successes, the margin within which a difference is no matter, and the tests that ask for a change."""
+    """What it `asks` for the share of, which answers are a success, the margin within which a difference is no matter,
+    and the tests that ask for a change."""
 
+    asks: str
     success: Callable[[T], bool | None]
     margin: Margin
     tests: Callable[[Paired], Sequence[Asked]]

@@ -25,10 +25,10 @@ from probes.tools.scored import Scored
 _FAMILIES = (Family.AVAILABILITY, Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
 # The reference's own availability is no measure of anybody's.
 _QUALITY = (Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
-_ALIKE: Sequence[tuple[Success, str]] = (
-    (lambda answer: answer.called, "trigger_rate"),
-    (conforms, "conformance_ok"),
-    (lambda answer: answer.right, "value_ok"),
+_ALIKE: Sequence[tuple[str, Success, str]] = (
+    ("answers that call a tool", lambda answer: answer.called, "trigger_rate"),
+    ("answers that keep to the protocol", conforms, "conformance_ok"),
+    ("answers that are right", lambda answer: answer.right, "value_ok"),
 )
 
 
@@ -64,12 +64,12 @@ def _twins(now: Sequence[Scored]) -> Compared:
     found, pairs = compare_twins(now), judged_twins(now)
     streamed, plain = [one for one, _ in pairs], [other for _, other in pairs]
     sides = [
-        (_alike(success, margin, alone), paired(streamed, plain, success))
-        for (success, margin), alone in zip(_ALIKE, (found.called, found.defective, found.wrong), strict=True)
+        (_alike(asks, success, margin, alone), paired(streamed, plain, success))
+        for (asks, success, margin), alone in zip(_ALIKE, (found.called, found.defective, found.wrong), strict=True)
     ]
-    return replace(answered(sides, "asked both ways"), words="streamed ")
+    return replace(answered(sides, "asked both ways"), words="streamed against plain: ")
 
 
-def _alike(success: Success, margin: str, alone: Discordant) -> Question[Scored]:
+def _alike(asks: str, success: Success, margin: str, alone: Discordant) -> Question[Scored]:
     p = twins_test(alone.only_stream, alone.only_plain)
-    return Question(success, Margin(DEFAULT_MARGINS[margin].width, one_sided=False), lambda _: (Asked(p),))
+    return Question(asks, success, Margin(DEFAULT_MARGINS[margin].width, one_sided=False), lambda _: (Asked(p),))

@@ -96,12 +96,14 @@ def _triggers_moved(found: Paired) -> Sequence[Asked]:
 
 
 QUESTIONS: Mapping[Family, Sequence[Question[Scored]]] = {
-    Family.AVAILABILITY: (Question(available, AVAILABLE, more_tries_fail),),
-    Family.CONFORMANCE: (Question(conforms, DEFAULT_MARGINS["conformance_ok"], more_fail),),
-    Family.TRIGGER: (Question(calls, DEFAULT_MARGINS["trigger_rate"], _triggers_moved),),
+    Family.AVAILABILITY: (Question("answered at the first try", available, AVAILABLE, more_tries_fail),),
+    Family.CONFORMANCE: (
+        Question("answers that keep to the protocol", conforms, DEFAULT_MARGINS["conformance_ok"], more_fail),
+    ),
+    Family.TRIGGER: (Question("answers that call a tool", calls, DEFAULT_MARGINS["trigger_rate"], _triggers_moved),),
     Family.ARGUMENTS: (
-        Question(within_schema, DEFAULT_MARGINS["schema_ok"], more_fail),
-        Question(with_values, DEFAULT_MARGINS["value_ok"], more_fail),
-        Question(with_all_calls, DEFAULT_MARGINS["value_ok"], more_fail),
+        Question("calling answers within the schema", within_schema, DEFAULT_MARGINS["schema_ok"], more_fail),
+        Question("calling answers with the right values", with_values, DEFAULT_MARGINS["value_ok"], more_fail),
+        Question("answers with all of several calls", with_all_calls, DEFAULT_MARGINS["value_ok"], more_fail),
     ),
 }

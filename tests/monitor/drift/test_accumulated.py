@@ -81,7 +81,7 @@ def test_a_finding_stands_until_the_next_look() -> None:
         later = later.with_run(run(rng))
 
     assert later.found == found.found
-    assert later.found.reason.startswith("8 runs since the baseline: conformance 0.9")
+    assert later.found.reason.startswith("8 runs since the baseline, conformance: answers that keep to the protocol")
     assert later.with_run(run(rng)).found.reason.startswith("16 runs")
 
 
