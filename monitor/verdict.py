@@ -53,7 +53,8 @@ class Telling(_Document):
 
 
 class Check(_Document):
-    """One probe's conclusion. `p` is Holm-adjusted over the run's checks; `detectable` and `target` are in `unit`."""
+    """One probe's conclusion. `p` is Holm-adjusted over the run's checks; `detectable` and `target` are in `unit`.
+    `tokens` are those that the endpoint told of, null where it told of none."""
 
     probe: str
     verdict: Verdict
@@ -66,7 +67,7 @@ class Check(_Document):
     target: float | None = None
     p: float | None = None
     n: int = 0
-    tokens: int = 0
+    tokens: int | None = None
     causes: tuple[CauseWeight, ...] = ()
     telling: tuple[Telling, ...] = ()
 
@@ -239,17 +240,27 @@ class FidelityStatement(_Document):
 
 
 class Cost(_Document):
-    """`usd` is null where the configuration names no prices."""
+    """Tokens are the endpoint's own count: null where it gave none, and a lower bound where it gave none of the answers
+    in `without_usage`. `usd` is by these, and null without them or without prices in the configuration."""
 
     requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    without_usage: int = 0
     usd: float | None = None
 
 
 class QuirkCount(_Document):
     name: str
     count: int
+
+
+class BaselineValue(_Document):
+    """What a probe was compared with: so many accepted runs, the first of them when it was enrolled."""
+
+    probe: str
+    since: datetime
+    runs: int
 
 
 class VerdictDocument(_Document):
@@ -261,6 +272,7 @@ class VerdictDocument(_Document):
     verdict: Verdict
     enrolled: bool = Field(default=False, description="this run became the endpoint's baseline")
     partial: bool = False
+    baselines: tuple[BaselineValue, ...] = ()
     saved: bool = True
     checks: tuple[Check, ...] = ()
     latency: tuple[LatencyValue, ...] = ()

@@ -22,7 +22,7 @@ DETECTOR_VERSION = "1"
 _LEAST_WEIGHT = 1e-4
 
 
-def check_of(probe: str, finding: Finding, tokens: int, telling: tuple[Telling, ...] = ()) -> Check:
+def check_of(probe: str, finding: Finding, tokens: int | None, telling: tuple[Telling, ...] = ()) -> Check:
     return Check(
         probe=probe,
         verdict=finding.verdict,
@@ -73,7 +73,7 @@ def _causes(finding: Finding) -> tuple[CauseWeight, ...]:
     )
 
 
-def evidence_records(assessment: Assessment, judged: Sequence[ProbeKind], tokens: int) -> list[EvidenceRecord]:
+def evidence_records(assessment: Assessment, judged: Sequence[ProbeKind], tokens: int | None) -> list[EvidenceRecord]:
     """What a run of the logprobs or accounting probe leaves behind: its checks, and the fidelity beside them."""
     found = {ProbeKind.LOGPROBS: assessment.logprobs, ProbeKind.ACCOUNTING: assessment.accounting}
     records = [record_of(probe.value, found[probe], tokens) for probe in judged if probe in found]
@@ -83,7 +83,9 @@ def evidence_records(assessment: Assessment, judged: Sequence[ProbeKind], tokens
     return records
 
 
-def record_of(metric: str, finding: Finding, tokens: int, detail: Mapping[str, object] | None = None) -> EvidenceRecord:
+def record_of(
+    metric: str, finding: Finding, tokens: int | None, detail: Mapping[str, object] | None = None
+) -> EvidenceRecord:
     return EvidenceRecord(
         metric=metric,
         detector=DETECTOR,

@@ -41,9 +41,10 @@ from monitor.redaction import redact_known
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.store.series import Span
 from monitor.store.text import foreign_id
-from monitor.usage import Tokens
+from monitor.usage import Reported
 from monitor.verdict import (
     ENROLLED,
+    BaselineValue,
     Check,
     Cost,
     FidelityStatement,
@@ -74,6 +75,7 @@ class AskedCheck:
         self._judge = judge
         self._grading = grading
         self._enrolled = False
+        self._baselines: list[BaselineValue] = []
 
     def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
         checks: list[Check] = []
@@ -121,6 +123,7 @@ class AskedCheck:
             verdict=roll_up([*counted_verdicts(checks), fidelity.verdict]),
             enrolled=self._enrolled,
             partial=self._asked.stop is not None,
+            baselines=tuple(self._baselines),
             saved=self._ledger.writes,
             checks=tuple(checks),
             latency=found_speed.values,
@@ -147,23 +150,25 @@ class AskedCheck:
         return sorted(samples, key=lambda sample: places.get((sample.item.key, sample.item.rep), len(places)))
 
     def _cost(self, samples: Sequence[Sample]) -> Cost:
-        tokens = Tokens.of(samples)
+        used = Reported.of(samples)
         return Cost(
             requests=sum(len(sample.attempts) for sample in samples),
-            tokens_in=tokens.prompt,
-            tokens_out=tokens.completion,
-            usd=tokens.usd(self._endpoint.prices),
+            tokens_in=used.prompt,
+            tokens_out=used.completion,
+            without_usage=used.untold,
+            usd=used.usd(self._endpoint.prices),
         )
 
     def _finish_judged(self, probe: ProbeKind, samples: Sequence[Sample]) -> Judged:
         past = self._ledger.past(probe)
+        self._compared_with(past)
         judged = self._judge.judge(probe, samples, past, no_baseline_reason=self._no_baseline_reason())
         role = self._ledger.finish(
             probe,
             replace(
                 self._result(samples),
                 observations=judged.material.new,
-                evidence=evidence_records(judged.found, judged.checks, Tokens.of(samples).total),
+                evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total),
                 metric_points=metric_points(judged.found, judged.checks),
                 baseline=_baseline_change(past, judged) if self._may_be_baseline else None,
             ),
@@ -178,6 +183,7 @@ class AskedCheck:
         from monitor.drift.tool_assess import assess_tools
 
         past, accepted = self._ledger.past_scored()
+        self._compared_with(past)
         found = assess_tools(
             answers.now,
             past=accepted,
@@ -186,7 +192,7 @@ class AskedCheck:
             no_reference=answers.no_reference,
         )
         adds_up = accumulated(self._ledger.last_accumulated(), past, accepted, answers.now)
-        tokens = Tokens.of(samples).total
+        tokens = Reported.of(samples).total
         findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
@@ -219,8 +225,9 @@ class AskedCheck:
         from monitor.drift.protocol import assess_protocol
 
         past, accepted = self._ledger.past_protocol()
+        self._compared_with(past)
         found = assess_protocol(answers.facts, accepted, no_past=self._no_baseline_reason())
-        tokens, findings = Tokens.of(samples).total, findings_of(answers, found)
+        tokens, findings = Reported.of(samples).total, findings_of(answers, found)
         said = Said(
             parameters=parameter_values(answers, found.before),
             protocol=protocol_statement(answers, found, self._endpoint.prices),
@@ -248,9 +255,10 @@ class AskedCheck:
 
         answers = self._judge.eval_answers(grading)
         past, runs = self._ledger.past_graded(suite_name(grading.plan))
+        self._compared_with(past)
         accepted, new = with_items_of(runs, answers.now), mostly_new(runs, answers.now)
         found = assess_answers(answers, accepted, self._no_baseline_reason())
-        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        tokens, findings = Reported.of(samples).total, findings_of(found)
         # A category's name is the suite's own, and stays out of the store.
         told = eval_variants(answers.now, answers.reference, grading.variants)
         said = Said(rates=rate_values(answers, grading.items), variants=told)
@@ -279,6 +287,7 @@ class AskedCheck:
 
         answers = self._judge.loop_answers(plan, samples)
         past, turns, loops = self._ledger.past_loops()
+        self._compared_with(past)
         found = assess_loops(
             answers.now,
             past=LoopSide(turns, loops),
@@ -286,7 +295,7 @@ class AskedCheck:
             no_past=self._no_baseline_reason(),
             no_reference=answers.no_reference,
         )
-        tokens, findings = Tokens.of(samples).total, findings_of(found)
+        tokens, findings = Reported.of(samples).total, findings_of(found)
         said = Said(rates=rate_values(answers), loops=loop_values(plan, answers))
         role = self._ledger.finish(
             ProbeKind.AGENT_LOOPS,
@@ -313,7 +322,7 @@ class AskedCheck:
     ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
         span = Span(started - timedelta(days=REACH), started)
         moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
-        check = latency_check(found, moved, Tokens.of(samples).total)
+        check = latency_check(found, moved, Reported.of(samples).total)
         evidence = latency_evidence(check, found, move_values(moved))
         self._ledger.finish(
             ProbeKind.LATENCY,
@@ -325,10 +334,15 @@ class AskedCheck:
         )
         return check, move_values(moved)
 
+    def _compared_with(self, past: Past) -> None:
+        if past.baseline is not None:
+            probe, since = past.baseline.probe.value, past.baseline.created_at
+            self._baselines.append(BaselineValue(probe=probe, since=since, runs=len(past.baseline.runs)))
+
     def _result(self, samples: Sequence[Sample]) -> RunResult:
         stop = self._asked.stop
         status = RunStatus.SUCCEEDED if stop is None else RunStatus.PARTIAL
-        ended = run_result(status, stop and stop.value, Tokens.of(samples), self._endpoint.prices)
+        ended = run_result(status, stop and stop.value, Reported.of(samples), self._endpoint.prices)
         return replace(ended, served_fingerprint=_served_fingerprint(samples))
 
     @property
@@ -344,7 +358,7 @@ class AskedCheck:
 
     def _check_of(self, probe: ProbeKind, judged: Judged, samples: Sequence[Sample]) -> Check:
         finding = judged.found.logprobs if probe is ProbeKind.LOGPROBS else judged.found.accounting
-        tokens = Tokens.of(samples).total
+        tokens = Reported.of(samples).total
         if finding.verdict is not Verdict.DRIFT:
             return check_of(probe.value, finding, tokens)
         new, baseline = judged.material.new, judged.material.baseline

@@ -160,7 +160,7 @@ def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...
     )
 
 
-def latency_check(found: Speed, compared: Mapping[str, Move | None], tokens: int) -> Check:
+def latency_check(found: Speed, compared: Mapping[str, Move | None], tokens: int | None) -> Check:
     """The median time to the first token, of the smallest prompts; judged where there is a past to hold it against."""
     finding = latency_finding(compared) or Finding(Verdict.INCONCLUSIVE)
     first = next((one for one in found.values if (one.metric, one.quantile) == ("ttft", 0.5)), None)

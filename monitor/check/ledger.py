@@ -43,7 +43,7 @@ from monitor.store import (
 from monitor.store.process import this_process
 from monitor.store.quantiles import Agg
 from monitor.store.series import Series, Span, Step
-from monitor.usage import Tokens
+from monitor.usage import Reported, Tokens
 from probes.capabilities import Capabilities
 from probes.plan import Plan, ProbeKind, Sample
 
@@ -294,7 +294,7 @@ class Ledger:
             prices,
             len(plan.foreseen),
             stored=len(earlier.samples),
-            tokens=Tokens.of(samples),
+            used=Reported.of(samples),
             finished=finished,
         )
         to_ask = replace(plan, items=(), conversations=()) if finished else remaining(plan, earlier.samples)
@@ -304,7 +304,7 @@ class Ledger:
         run = self._runs.get(probe)
         if run is not None:
             run.waiting.append(sample)
-            run.tokens += Tokens.of([sample])
+            run.used += Reported.of([sample])
         return sample
 
     def keep_grades(self, graded: Sequence[Graded]) -> None:
@@ -344,7 +344,7 @@ class Ledger:
     def unfinished(self, status: RunStatus, error_code: str) -> dict[str, RunResult]:
         """How the runs that are still open end, by their ids."""
         return {
-            run.run_id: run_result(status, error_code, run.tokens, run.prices)
+            run.run_id: run_result(status, error_code, run.used, run.prices)
             for run in self._runs.values()
             if not run.finished
         }
@@ -353,7 +353,7 @@ class Ledger:
         """Close every run that is still open, with the samples that came and what they cost, then the check."""
         for probe, run in self._runs.items():
             if not run.finished:
-                self.finish(probe, run_result(status, error_code, run.tokens, run.prices))
+                self.finish(probe, run_result(status, error_code, run.used, run.prices))
         self.conclude(status, error_code=error_code)
 
     def conclude(
@@ -394,18 +394,19 @@ class _OpenRun:
     planned: int
     stored: int = 0
     waiting: list[Sample] = field(default_factory=list)
-    tokens: Tokens = field(default_factory=Tokens)
+    used: Reported = field(default_factory=Reported)
     finished: bool = False
 
 
-def run_result(status: RunStatus, error_code: str | None, tokens: Tokens, prices: Prices | None) -> RunResult:
+def run_result(status: RunStatus, error_code: str | None, used: Reported, prices: Prices | None) -> RunResult:
     """How a run ended and what it cost, before anything that was found."""
     return RunResult(
         status,
         error_code,
-        tokens_in=tokens.prompt,
-        tokens_out=tokens.completion,
-        cost_microusd=tokens.microusd(prices),
+        tokens_in=used.prompt,
+        tokens_out=used.completion,
+        n_without_usage=used.untold,
+        cost_microusd=used.microusd(prices),
     )
 
 

@@ -16,25 +16,25 @@ _SAID = "said"
 
 
 def checks_of(evidence: Sequence[EvidenceRecord]) -> list[Check]:
-    return [
-        Check(
-            probe=found.metric,
-            verdict=found.verdict,
-            reason=found.reason or "",
-            value=found.value,
-            unit=found.unit,
-            interval=_ends(found),
-            baseline=found.baseline,
-            detectable=found.detectable,
-            target=found.target,
-            p=found.adjusted_p,
-            n=found.n or 0,
-            tokens=found.tokens or 0,
-            causes=_causes(found),
-        )
-        for found in evidence
-        if found.metric != _FIDELITY
-    ]
+    return [check_of(found) for found in evidence if found.metric != _FIDELITY]
+
+
+def check_of(found: EvidenceRecord) -> Check:
+    return Check(
+        probe=found.metric,
+        verdict=found.verdict,
+        reason=found.reason or "",
+        value=found.value,
+        unit=found.unit,
+        interval=_ends(found),
+        baseline=found.baseline,
+        detectable=found.detectable,
+        target=found.target,
+        p=found.adjusted_p,
+        n=found.n or 0,
+        tokens=found.tokens,
+        causes=_causes(found),
+    )
 
 
 def fidelity_of(evidence: Sequence[EvidenceRecord], allowed: Sequence[str]) -> FidelityStatement | None:

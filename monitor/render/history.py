@@ -58,7 +58,7 @@ def history_table(checks: Sequence[CheckRecord]) -> Table:
             Text(f"{letter} {word}", style),
             _fidelity_cell(fidelity_of(check)),
             p_text(drift_p(check)),
-            str(check.tokens),
+            _tokens_cell(check),
             _cost_cell(check.cost_microusd),
             Text(safe_text(notes(check))),
         )
@@ -120,8 +120,8 @@ def history_csv(checks: Sequence[CheckRecord]) -> str:
                 None if interval is None else interval.low,
                 None if interval is None else interval.high,
                 drift_p(check),
-                sum(part.run.tokens_in for part in check.runs),
-                sum(part.run.tokens_out for part in check.runs),
+                check.tokens_in,
+                check.tokens_out,
                 None if check.cost_microusd is None else f"{check.cost_microusd / 1e6:.6f}",
                 _text_cell(notes(check)),
                 check.check_id,
@@ -151,6 +151,13 @@ def _fidelity_cell(found: EvidenceRecord | None) -> str:
         return "–"
     ends = None if found.interval is None else (found.interval.low, found.interval.high)
     return with_interval(number(found.value, "nat"), ends, "nat")
+
+
+def _tokens_cell(check: CheckRecord) -> str:
+    """`≥` where not all that was used is known."""
+    if check.tokens is None:
+        return "–"
+    return f"{'' if check.all_told else '≥ '}{check.tokens}"
 
 
 def _cost_cell(microusd: int | None) -> str:
@@ -195,6 +202,7 @@ def _run(part: CheckRun) -> dict[str, Any]:
         "errors": run.n_err,
         "tokens_in": run.tokens_in,
         "tokens_out": run.tokens_out,
+        "without_usage": run.n_without_usage,
         "usd": _usd(run.cost_microusd),
         "served_fingerprint": run.served_fingerprint,
         "reference": run.reference_fingerprint,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -143,16 +143,18 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended. `error_code` is a code of the error tree; money is in millionths of a US dollar, None where the
-    price is not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
+    """How a run ended. `error_code` is a code of the error tree; tokens are None where the endpoint told of none, and a
+    lower bound where `n_without_usage` answers told of none; money is in millionths of a US dollar, None where price or
+    tokens are not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
     cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
     `loops` and `reference_loops` what free agent loops came to; `protocol` is what the protocol probe saw,
     `accumulated` what the runs of tool calls add up to, `stack_changes` what says that the stack was changed."""
 
     status: RunStatus
     error_code: str | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    n_without_usage: int = 0
     cost_microusd: int | None = None
     served_fingerprint: str | None = None
     observations: Sequence[Observation] = ()
@@ -206,7 +208,9 @@ class RunObservations:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as stored. The samples are counted by outcome: answered well, answered badly, not answered."""
+    """A run as stored. The samples are counted by outcome: answered well, answered badly, not answered. Tokens are None
+    where the endpoint told of none, or until the run has ended; `n_without_usage` is None of runs of earlier
+    programs."""
 
     id: str
     check_id: str
@@ -225,8 +229,9 @@ class RunRecord:
     n_ok: int
     n_bad: int
     n_err: int
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
+    n_without_usage: int | None
     cost_microusd: int | None
     started_at: datetime
     finished_at: datetime | None
@@ -277,8 +282,21 @@ class CheckRecord:
         return tuple(found for run in self.runs for found in run.evidence)
 
     @property
-    def tokens(self) -> int:
-        return sum(part.run.tokens_in + part.run.tokens_out for part in self.runs)
+    def tokens_in(self) -> int | None:
+        return _told(part.run.tokens_in for part in self.runs)
+
+    @property
+    def tokens_out(self) -> int | None:
+        return _told(part.run.tokens_out for part in self.runs)
+
+    @property
+    def tokens(self) -> int | None:
+        return _told((self.tokens_in, self.tokens_out))
+
+    @property
+    def all_told(self) -> bool:
+        """Whether the endpoint told of all answers what they used."""
+        return not any(part.run.n_without_usage or part.run.tokens_in is None for part in self.runs)
 
     @property
     def cost_microusd(self) -> int | None:
@@ -289,3 +307,9 @@ class CheckRecord:
     @property
     def enrolled(self) -> bool:
         return any(part.baseline_role is BaselineRole.ENROLMENT for part in self.runs)
+
+
+def _told(counts: Iterable[int | None]) -> int | None:
+    """The sum of what was told; None where nothing was."""
+    told = [count for count in counts if count is not None]
+    return sum(told) if told else None

@@ -61,8 +61,6 @@ def begin(session: Session, start: RunStart, owner: str, at: datetime) -> str:
         n_ok=0,
         n_bad=0,
         n_err=0,
-        tokens_in=0,
-        tokens_out=0,
         started_at=at,
     )
     session.add(run)
@@ -132,6 +130,7 @@ def finish(
     run.error_code = result.error_code
     run.tokens_in = result.tokens_in
     run.tokens_out = result.tokens_out
+    run.n_without_usage = result.n_without_usage
     run.cost_microusd = result.cost_microusd
     run.finished_at = at
     _count_outcomes(session, run)
@@ -257,6 +256,7 @@ def _record(run: Run, reference_fingerprint: str | None) -> RunRecord:
         n_err=run.n_err,
         tokens_in=run.tokens_in,
         tokens_out=run.tokens_out,
+        n_without_usage=run.n_without_usage,
         cost_microusd=run.cost_microusd,
         started_at=run.started_at,
         finished_at=run.finished_at,

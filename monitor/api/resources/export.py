@@ -47,7 +47,7 @@ COLUMNS: dict[Table, Columns] = {
     Table.RUNS: _columns(
         text="id check_id endpoint_id probe trigger status error_code suite_sha256 suite_version config_digest "
         "code_version reference_fingerprint served_fingerprint",
-        integer="planned n_ok n_bad n_err tokens_in tokens_out cost_microusd",
+        integer="planned n_ok n_bad n_err tokens_in tokens_out n_without_usage cost_microusd",
         time="started_at finished_at",
     ),
     Table.SAMPLES: {

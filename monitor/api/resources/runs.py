@@ -46,8 +46,9 @@ class RunDocument(Shape):
     n_ok: int
     n_bad: int
     n_err: int
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None = Field(description="by the endpoint's own count; null where it gave none")
+    tokens_out: int | None
+    n_without_usage: int | None = Field(description="answers that are not in these sums, as they came without usage")
     cost_microusd: int | None
     started_at: datetime
     finished_at: datetime | None

@@ -43,8 +43,9 @@ class Run(Table):
     n_ok: Mapped[int]
     n_bad: Mapped[int]
     n_err: Mapped[int]
-    tokens_in: Mapped[int] = mapped_column(BigInteger)
-    tokens_out: Mapped[int] = mapped_column(BigInteger)
+    tokens_in: Mapped[int | None] = mapped_column(BigInteger)
+    tokens_out: Mapped[int | None] = mapped_column(BigInteger)
+    n_without_usage: Mapped[int | None]
     cost_microusd: Mapped[int | None] = mapped_column(BigInteger)
     served_fingerprint: Mapped[str | None] = mapped_column(String(256))
     error_code: Mapped[str | None] = mapped_column(String(64))
