@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from monitor.drift.interval import Interval
 from monitor.render.wording import number, with_interval, with_unit
+from monitor.store.records import RunRecord
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
@@ -39,16 +40,24 @@ def iso(at: datetime) -> str:
 
 
 def measured(value: float | None, unit: str | None, interval: Interval | None = None) -> str:
-    """`0.677 nat [0.572, 0.795]`, `+12 token`."""
-    text = with_unit(value, unit, signed=unit == "token")
+    """`0.677 nat [0.572, 0.795]`, `+12 token`; of rates it is their move that is told so, `-9.6 pts [-13.7, -5.5]`."""
+    signed = unit in ("token", "rate")
+    text = with_unit(value, unit, signed=signed)
     if value is None or interval is None or unit == "token":
         return text
-    return with_interval(text, (interval.low, interval.high), unit)
+    return with_interval(text, (interval.low, interval.high), unit, signed=signed)
 
 
 def moved(value: float | None, unit: str | None) -> str:
     """How far something has moved: `Δ 0.666`, `Δ +12`."""
     return "" if value is None else f"Δ {number(value, unit, signed=unit == 'token')}"
+
+
+def tokens(run: RunRecord) -> str:
+    """What a run used by the endpoint's own count; `≥` where answers came without one."""
+    if run.tokens_in is None or run.tokens_out is None:
+        return "not known"
+    return f"{'≥ ' if run.n_without_usage else ''}{run.tokens_in + run.tokens_out}"
 
 
 def cost(microusd: int | None) -> str:

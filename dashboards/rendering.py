@@ -58,5 +58,6 @@ _environment.filters.update(
     p=wording.p_text,
     causes=wording.cause_text,
     cost=numbers.cost,
+    tokens=numbers.tokens,
 )
 _environment.globals.update(legend=states.LEGEND, of_verdict=states.OF_VERDICT, of_alert=states.OF_ALERT)

@@ -11,7 +11,9 @@ from dashboards.configured import Configured
 from dashboards.sentences import moved, reasons, size_of
 from dashboards.visit import Visit
 from monitor.alerts.holds import Holds
+from monitor.check.recall import check_of
 from monitor.deliveries.facts import Finding
+from monitor.render.measures import Measures, measures
 from monitor.store.alert_records import AlertFilter, AlertRecord, SilenceRecord
 from monitor.store.keyset import Position, Window
 from monitor.store.records import CheckRun, EvidenceRecord, RunRecord
@@ -64,10 +66,13 @@ def alert_detail(visit: Visit) -> Response:
     )
 
 
-def _proof(parts: Iterable[CheckRun], metric: str) -> list[tuple[RunRecord, EvidenceRecord, str]]:
-    """What each run found of the metric, and how much that is."""
+def _proof(parts: Iterable[CheckRun], metric: str) -> list[tuple[RunRecord, EvidenceRecord, str, Measures]]:
+    """What each run found of the metric, how much that is, and between which levels."""
     return [
-        (part.run, found, size_of(part, found)) for part in parts for found in part.evidence if found.metric == metric
+        (part.run, found, size_of(part, found), measures(check_of(found)))
+        for part in parts
+        for found in part.evidence
+        if found.metric == metric
     ]
 
 

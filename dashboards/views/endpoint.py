@@ -10,11 +10,13 @@ from dashboards.chart import METRICS, Chart, Range, Width
 from dashboards.configured import Configured, covered, labels_of
 from dashboards.marks import picture
 from dashboards.past import ALERT_LETTER, LETTERS, NAMES, Past
-from dashboards.said import tables
 from dashboards.sentences import headline, standing_of_fidelity, still_standing
 from dashboards.states import state_of
 from dashboards.visit import Visit
-from monitor.check.recall import said_of
+from monitor.check.recall import checks_of, fidelity_of, said_of
+from monitor.render.beside import said_tables
+from monitor.render.checks import check_tables
+from monitor.render.table import Table
 from monitor.standing import stand_of, stands_of_probes
 from monitor.store.alert_records import AlertFilter
 from monitor.store.browse_records import ChangeFilter, RunFilter
@@ -53,8 +55,8 @@ def endpoint(visit: Visit) -> Response:
         latest=past.standing.latest,
         judged=past.standing.judged,
         next_at=None if past.slots is None else past.slots.next_slot(visit.now),
-        evidence=past.evidence,
-        said=tables(said_of(past.evidence)),
+        found=_found(past) if past.evidence else (),
+        said=said_tables(said_of(past.evidence)),
         charts=charts,
         sizes=_sizes(charts),
         marks=past.marks[: -_LINES - 1 : -1],
@@ -68,6 +70,11 @@ def endpoint(visit: Visit) -> Response:
         alert_letter=ALERT_LETTER,
         names=NAMES,
     )
+
+
+def _found(past: Past) -> list[Table]:
+    tables = check_tables(checks_of(past.evidence), fidelity_of(past.evidence, ()))
+    return [table for table in tables if table]
 
 
 def _shown(charts: Sequence[Chart]) -> list[Chart]:

@@ -7,15 +7,17 @@ from xml.etree import ElementTree
 
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
-from monitor.render.wording import (
-    cause_text,
-    check_value,
-    fidelity_text,
-    p_text,
-    protocol_rows,
-    said_tables,
-)
-from monitor.verdict import Check, FailOn, VerdictDocument, fails
+from monitor.render.beside import protocol_rows, tables_of
+from monitor.render.checks import CHANGED, RIGHT, fidelity_note, is_standing, note_of
+from monitor.render.conclusion import conclusion
+from monitor.render.latency import latency_text
+from monitor.render.measures import measures
+from monitor.render.rates import left_out_text, main_rates, rate_text, reference_text
+from monitor.render.wording import cost_text, with_interval, with_unit
+from monitor.verdict import Check, FailOn, FidelityStatement, RateValue, VerdictDocument, fails
+
+# What is told of otherwise than as rows of a table.
+_OTHERWISE = frozenset({"rate", "protocol"})
 
 
 def junit(document: VerdictDocument, fail_on: FailOn) -> str:
@@ -24,9 +26,10 @@ def junit(document: VerdictDocument, fail_on: FailOn) -> str:
     suite = ElementTree.Element("testsuite", name=f"{document.provider}/{document.model}")
     _add_properties(suite, document)
     for check in document.checks:
-        _case(suite, document, check.probe, check.verdict, _message(check), fail_on)
+        times = latency_text(document) if check.probe == "latency" else ""
+        _case(suite, document, check.probe, check.verdict, _message(check, times), fail_on)
     fidelity = document.fidelity
-    _case(suite, document, "fidelity", fidelity.verdict, fidelity_text(fidelity), fail_on)
+    _case(suite, document, "fidelity", fidelity.verdict, _standing(fidelity), fail_on)
     suite.set("tests", str(len(suite.findall("./testcase"))))
     suite.set("failures", str(len(suite.findall("./testcase/failure"))))
     suite.set("skipped", str(len(suite.findall("./testcase/skipped"))))
@@ -37,27 +40,44 @@ def junit(document: VerdictDocument, fail_on: FailOn) -> str:
 
 
 def _add_properties(suite: ElementTree.Element, document: VerdictDocument) -> None:
-    found = list(_properties(document))
-    if not found:
-        return
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in found:
+    for name, value in _properties(document):
         ElementTree.SubElement(properties, "property", name=safe_text(name), value=safe_text(value))
 
 
 def _properties(document: VerdictDocument) -> Iterator[tuple[str, str]]:
-    for names, rows in said_tables(document):
-        kind, first, *others = names
-        for name, value, *cells in rows:
-            told = [f"{other} {cell}" for other, cell in zip(others, cells, strict=True) if cell]
-            yield f"{kind} {name}", "; ".join([f"{first} {value}", *told])
+    yield "conclusion", conclusion(document)
+    yield "cost", cost_text(document.cost)
+    rates = main_rates(document.rates)
+    yield from (_rate(rate) for rate in rates if rate.denominator)
+    if empty := [rate.name for rate in rates if not rate.denominator]:
+        yield "rates of nothing", f"not asked, or no such answers: {', '.join(empty)}"
+    for table in tables_of(document):
+        for row in () if table.kind in _OTHERWISE else table.rows:
+            told = [f"{name} {cell}" for name, cell in zip(table.names[1:], row.cells[1:], strict=True) if cell]
+            yield f"{table.kind} {row.cells[0]}", "; ".join([*told, *[row.note] * bool(row.note)])
     if document.protocol is not None:
         yield from protocol_rows(document.protocol)
 
 
-def _message(check: Check) -> str:
-    words = [check_value(check), f"p {p_text(check.p)}", check.reason, cause_text(check.causes)]
-    return "; ".join(word for word in words if word)
+def _rate(rate: RateValue) -> tuple[str, str]:
+    told = [rate_text(rate), f"{rate.numerator:g}/{rate.denominator}"]
+    further = (("reference ", reference_text(rate)), ("left out: ", left_out_text(rate)))
+    return f"rate {rate.name}", "; ".join([*told, *(name + text for name, text in further if text)])
+
+
+def _message(check: Check, times: str) -> str:
+    found = measures(check)
+    names = (RIGHT if is_standing(check.probe) else CHANGED)[2:]
+    told = [f"{name} {cell}" for name, cell in zip(names, (found.now, found.before, found.moved), strict=True) if cell]
+    return "; ".join([*told, note_of(check, times)])
+
+
+def _standing(fidelity: FidelityStatement) -> str:
+    if fidelity.value is None:
+        return fidelity_note(fidelity)
+    apart = with_interval(with_unit(fidelity.value, fidelity.unit), fidelity.interval, fidelity.unit)
+    return f"apart {apart}; {fidelity_note(fidelity)}"
 
 
 def _case(

@@ -1,35 +1,21 @@
-"""The verdict as a table that a person reads at a glance."""
+"""The verdict as a person reads it in a terminal: what it is, what changed, how sure that is; then the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from monitor.drift.rule import Verdict
 from monitor.redaction import safe_text
-from monitor.render.wording import (
-    LATENCY,
-    MEASURED,
-    answer_tokens_text,
-    cause_text,
-    check_cells,
-    conclusion,
-    cost_text,
-    fidelity_cells,
-    fidelity_text,
-    latency_rows,
-    latency_text,
-    load_text,
-    move_text,
-    protocol_rows,
-    said_tables,
-    telling_rows,
-    verdict_word,
-    with_unit,
-)
+from monitor.render.beside import answer_tokens_text, tables_of
+from monitor.render.checks import check_tables
+from monitor.render.conclusion import conclusion, details
+from monitor.render.latency import latency_text
+from monitor.render.table import Row, Table
+from monitor.render.wording import cost_text, duration_text, telling_rows, verdict_word, with_unit
 from monitor.verdict import Check, VerdictDocument
 
 _STYLES = {
@@ -39,84 +25,151 @@ _STYLES = {
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.INAPPLICABLE: "dim",
 }
+# Nobody reads lines that are longer, whatever the width of a terminal, or of a pipe that has none.
+_WIDEST = 110
+_GAP = "  "
+_INDENT = 4
+# Where a figure may be broken: before its interval.
+_BREAK = " ["
+# What words of several lines need.
+_NARROWEST = 16
+_PROSE = frozenset({"why", "found"})
 
 
 def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -> None:
-    seconds = (document.finished_at - document.started_at).total_seconds()
-    console.print(
-        f"[bold]{_plain(document.provider)} / {_plain(document.model)}[/bold]  {_plain(document.endpoint)}"
-        f"  {cost_text(document.cost)}  {seconds:.0f} s"
-    )
-    console.print(_checks(document))
-    _print_latency(console, document)
-    for names, rows in said_tables(document):
-        console.print(_table(names, rows))
+    page = _Page(console)
+    page.say(f"{document.provider} / {document.model}", "bold", f"{_GAP}{document.endpoint}")
+    page.say(conclusion(document), _STYLES[document.verdict])
+    for line in details(document):
+        page.say(line)
+    if document.partial:
+        page.say("partial: not everything that was planned was sent", "yellow")
+    for check in document.checks:
+        _print_telling(page, check)
+    for table in check_tables(document.checks, document.fidelity, latency_text(document)):
+        page.table(table)
+    for table in tables_of(document):
+        page.table(table)
+    page.gap()
     if cut := answer_tokens_text(document):
-        console.print(cut)
-    for name, text in protocol_rows(document.protocol) if document.protocol is not None else ():
-        console.print(f"{name:<9} {_plain(text)}")
-    for check in document.checks:
-        _print_telling(console, check)
+        page.say(cut, "dim")
     if document.quirks:
-        console.print("quirks  " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks))
-    style = _STYLES[document.verdict]
-    saved = "" if document.saved else " (not saved)"
-    partial = " (partial: not everything planned was sent)" if document.partial else ""
-    console.print(f"[{style}]{_plain(conclusion(document))}[/{style}]{partial}{saved}  exit {exit_code}")
+        page.say(
+            "quirks (docs/quirks.md): " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks), "dim"
+        )
+    took = duration_text(document.finished_at - document.started_at)
+    page.say(f"{cost_text(document.cost)}, {took}{'' if document.saved else '; not saved'}", "dim")
+    page.say(verdict_word(document.verdict), _STYLES[document.verdict], f"{_GAP}exit {exit_code}")
 
 
-def _checks(document: VerdictDocument) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in (*MEASURED, "verdict", ""):
-        table.add_column(name, overflow="fold", no_wrap=name in ("check", "verdict", "p"))
-    for check in document.checks:
-        table.add_row(*_row(check, latency_text(document) if check.probe == "latency" else ""))
-    fidelity = document.fidelity
-    table.add_row(*map(escape, fidelity_cells(fidelity)), _verdict(fidelity.verdict), _plain(fidelity_text(fidelity)))
-    return table
+class _Page:
+    """Lines that fit: cells stand in columns, or beneath one another where the console is too narrow for that."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._width = min(console.width, _WIDEST)
+
+    def gap(self) -> None:
+        self._console.print()
+
+    def say(self, text: str, style: str = "", more: str = "", *, indent: int = 0) -> None:
+        """`more` goes on in the usual style."""
+        told = Text().append(safe_text(text), style).append(safe_text(more))
+        self._wrapped(told, indent)
+
+    def whole(self, text: str, style: str = "", *, indent: int = 0) -> None:
+        """A line to be copied, which is not broken."""
+        self._console.print(Text(" " * indent + safe_text(text), style), soft_wrap=True)
+
+    def table(self, table: Table) -> None:
+        if not table:
+            return
+        self.gap()
+        self.say(table.title, "bold")
+        if table.rows:
+            self._rows(table)
+        for line in table.after:
+            self.say(line, "dim")
+
+    def _rows(self, table: Table) -> None:
+        """Without columns in which nothing stands, and without the names where only these make it too wide."""
+        used = table.used
+        widths = {place: max(cell_len(text) for text in _column(table, place)) for place in used}
+        if table.names[used[-1]] == "name" and sum(widths.values()) + len(_GAP) * (len(used) - 1) > self._width:
+            widths.pop(used.pop())
+        *firm, last = used
+        room = self._width - sum(widths[place] + len(_GAP) for place in firm)
+        if room < min(widths[last], _narrowest(table, last)):
+            self._stacked(table, used)
+            return
+        widths[last] = min(widths[last], room)
+        self._line([Text(table.names[place], "dim") for place in used], list(widths.values()))
+        for row in table.rows:
+            self._line(_cells(table, row, used), list(widths.values()))
+            if row.note:
+                self.say(row.note, "dim", indent=_INDENT)
+
+    def _line(self, cells: Sequence[Text], widths: Sequence[int]) -> None:
+        """The last cell may take several lines."""
+        *firm, last = cells
+        head = Text()
+        for cell, width in zip(firm, widths, strict=False):
+            head.append_text(cell)
+            head.append(" " * (width - cell.cell_len) + _GAP)
+        if last.cell_len > widths[-1]:
+            last = Text(last.plain.replace(_BREAK, f"\n{_BREAK.lstrip()}"), last.style)
+        for line in last.wrap(self._console, widths[-1]) or [Text()]:
+            told = head.copy()
+            told.append_text(line)
+            told.rstrip()
+            self._console.print(told, soft_wrap=True)
+            head = Text(" " * head.cell_len)
+
+    def _stacked(self, table: Table, used: Sequence[int]) -> None:
+        for row in table.rows:
+            first, *others = _cells(table, row, used)
+            self._wrapped(first, 0)
+            for place, cell in zip(used[1:], others, strict=True):
+                if cell.plain:
+                    self._wrapped(Text(f"{table.names[place]} ", "dim").append_text(cell), _INDENT)
+            if row.note:
+                self.say(row.note, "dim", indent=_INDENT)
+
+    def _wrapped(self, text: Text, indent: int) -> None:
+        for line in text.wrap(self._console, max(1, self._width - indent)):
+            line.rstrip()
+            self._console.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
 
-def _print_latency(console: Console, document: VerdictDocument) -> None:
-    """The quantiles of streams under load, which are of several sizes; the others' stand beside their check."""
-    if document.load is not None:
-        console.print(_table(LATENCY, latency_rows(document.latency)))
-        console.print(_plain(load_text(document.load)))
-    for move in document.latency_moves:
-        console.print(_plain(move_text(move)))
+def _column(table: Table, place: int) -> Iterator[str]:
+    yield table.names[place]
+    yield from (safe_text(row.cells[place]) for row in table.rows)
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for cells in rows:
-        table.add_row(*map(_plain, cells))
-    return table
+def _narrowest(table: Table, place: int) -> int:
+    if table.names[place] in _PROSE:
+        return _NARROWEST
+    return max(cell_len(part) for text in _column(table, place) for part in text.split(_BREAK)) + 1
 
 
-def _row(check: Check, note: str) -> Sequence[str]:
-    causes = cause_text(check.causes)
-    words = [word for word in (note, check.reason, f"looks like {causes}" if causes else "") if word]
-    return (*map(escape, check_cells(check)), _verdict(check.verdict), _plain("; ".join(words)))
+def _cells(table: Table, row: Row, used: Sequence[int]) -> list[Text]:
+    return [Text(safe_text(row.cells[place]), _style(table.names[place], row)) for place in used]
 
 
-def _verdict(verdict: Verdict) -> str:
-    style = _STYLES[verdict]
-    return f"[{style}]{verdict_word(verdict)}[/{style}]"
+def _style(name: str, row: Row) -> str:
+    if name != "verdict" or row.verdict is None:
+        return "dim" if name == "name" else ""
+    return _STYLES[row.verdict]
 
 
-def _print_telling(console: Console, check: Check) -> None:
+def _print_telling(page: _Page, check: Check) -> None:
     if not check.telling:
         return
-    console.print(f"\nmost telling prompts of {check.probe}")
+    page.gap()
+    page.say(f"Most telling prompts of {check.probe}", "bold")
     for telling in check.telling:
         move = with_unit(telling.move, check.unit, signed=check.unit == "token")
-        console.print(f"  [bold]{_plain(telling.prompt)}[/bold]  moved {move}")
+        page.say(telling.prompt, "bold", f"{_GAP}moved {move}", indent=2)
         for name, shown in telling_rows(telling):
-            console.print(f"    {name:<9} {_plain(shown)}")
-        console.print(f"    {_plain(telling.curl)}", soft_wrap=True, style="dim")
-    console.print()
-
-
-def _plain(text: str) -> str:
-    return escape(safe_text(text))
+            page.whole(f"{name:<9} {shown}", indent=_INDENT)
+        page.whole(telling.curl, "dim", indent=_INDENT)

@@ -71,7 +71,7 @@ def test_an_alert_says_why_it_fired_with_numbers_threshold_and_runs(
     assert "run_" in first[0]
     assert [first[1], second[1]] == ["schedule", "confirm"]
     assert first[2] == second[2] == "D drift"
-    assert first[4:] == ["0.001 nat", "4e-06", "20"]
+    assert first[4:] == ["–", "–", "4e-06", "20"]
     assert re.fullmatch(r"0\.6\d\d nat \[0\.\d{3}, 0\.\d{3}\]", first[3])
     why = r"not measured: its prompts are new and have no earlier answers; from the reference: 0\.\d{3} nat \[.*\]"
     assert re.fullmatch(why, second[3])

@@ -191,6 +191,14 @@ def test_a_page_fits_is_quiet_and_open_to_everybody(browser: Browser, shown: Sho
         assert name == "refused" or visit.complaints == []
 
 
+def test_five_providers_fit_beside_one_another(browser: Browser, shown: Shown) -> None:
+    with seen(browser, shown.address, viewport={"width": 1280, "height": 844}) as visit:
+        page = visit.go("/")
+        page.evaluate("document.querySelectorAll('.matrix tr').forEach(r => { while (r.cells[6]) r.deleteCell(6) })")
+        assert page.locator(".matrix thead th").count() == 6
+        assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.scroll'))") == 0
+
+
 def barriers(page: Page) -> list[str]:
     """What axe says keeps people out, each with the first element that does."""
     found = Axe().run(page, options={}).response

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
 
-from monitor.store import EndpointIdentity
+from monitor.store import EndpointIdentity, RunResult, RunStatus
 from tests.dashboards.material import HOSTILE, Found, Installation, story
 from tests.dashboards.pages import Element, cells
 from tests.dashboards.visitor import Visitors
+from tests.monitor.store.material import finished_run
 
+TOLD = RunResult(RunStatus.SUCCEEDED, tokens_in=7, tokens_out=5)
 UNKNOWN = "ep_00000000000000000000000000"
 
 
@@ -118,14 +121,17 @@ def test_a_chart_may_be_kept_for_ever_under_its_digest_alone(installation: Insta
     assert "immutable" not in visitor.client.get(image.replace("v=", "v=0")).headers["cache-control"]
 
 
-def test_the_checks_table_has_the_numbers_of_the_last_check(installation: Installation, visitors: Visitors) -> None:
-    table = page_of(installation, visitors, "drifting").one("section", aria_labelledby="checks").all("table")[0]
-    logprobs, accounting, fidelity = cells(table)
-    assert logprobs[:2] == ["logprobs", "D drift"]
-    assert logprobs[3:7] == ["0.001 nat", "0.006", "4e-06", "20"]
-    assert logprobs[7] == "looks like w4-g64 93%, w8-channel 7%"
-    assert accounting[:4] == ["accounting", "O ok", "+0 token", "+0 token"]
-    assert fidelity[:2] == ["fidelity", "S suspect"]
+def test_what_moved_stands_apart_from_what_differs_from_the_reference(
+    installation: Installation, visitors: Visitors
+) -> None:
+    changed, apart = page_of(installation, visitors, "drifting").all("table")[:2]
+
+    logprobs, about, accounting, _ = cells(changed)
+    assert logprobs[:4] == ["logprobs", "D drift", "", ""]
+    assert logprobs[4].startswith("0.6")
+    assert "looks like w4-g64 93%, w8-channel 7%; p 4e-06, n 20, would see 0.006 nat" in about[0]
+    assert accounting == ["accounting", "O ok", "+0 tokens", "+0 tokens", "+0 tokens"]
+    assert cells(apart)[0][:2] == ["fidelity", "S suspect"]
 
 
 def test_what_is_said_beside_the_checks_can_be_opened(installation: Installation, visitors: Visitors) -> None:
@@ -134,16 +140,16 @@ def test_what_is_said_beside_the_checks_can_be_opened(installation: Installation
     said = {one.one("summary").text: cells(one.one("table")) for one in page.all("details", class_="said")}
 
     assert list(said) == [
-        "Rates 1 of the check's answers",
+        "What answers came to 1 of the check's answers",
         "By serving stack 2 behind the endpoint",
-        "Parameters 1 acts, 1 ignored",
-        "Protocol reminds of vLLM",
+        "What parameters do 1 acts, 1 ignored",
+        "Of the serving stack reminds of vLLM",
     ]
     rates, variants, parameters, protocol = said.values()
-    assert rates == [["oracle_met", "0.750", "30/40", "0.975", ""]]
-    assert variants[1] == ["tool_calls bbbbbbbb", "0.250", "10", "oracle_met 0.750", "2e-06"]
+    assert rates == [["do what the case demands", "75.0 %", "30/40", "97.5 %", "oracle_met"]]
+    assert variants[2:] == [["tool_calls bbbbbbbb", "25.0 %", "10", "2e-06"], ["oracle_met 75.0 %"]]
     assert parameters[1] == ["n", "ignored", "acts", HOSTILE]
-    assert protocol[0] == ["replays", "fresh, of 8 pairs"]
+    assert protocol[0] == ["cache", "8 identical pairs of requests are answered afresh"]
     assert page_of(installation, visitors, "fine").all("details", class_="said") == []
 
 
@@ -155,6 +161,19 @@ def test_alerts_changes_and_runs_are_there(installation: Installation, visitors:
     runs = cells(page.all("table")[-1])
     assert len(runs) == 15
     assert runs[0][1:4] == ["logprobs", "schedule", "succeeded"]
+
+
+def test_tokens_that_nobody_told_of_are_not_nothing(installation: Installation, visitors: Visitors) -> None:
+    store, endpoint = installation.store, installation.endpoints["fine"]
+    for place, result in enumerate((TOLD, replace(TOLD, tokens_out=None), replace(TOLD, n_without_usage=2))):
+        at = installation.now + timedelta(seconds=place)
+        finished_run(store, endpoint.id, at, check_id=f"chk_{place}", outcome=result)
+
+    runs = page_of(installation, visitors, "fine").all("table")[-1]
+
+    assert [row[5] for row in cells(runs)[:3]] == ["≥ 12", "not known", "12"]
+    listed = visitors.stranger.client.get(f"/api/v1/runs?endpoint={endpoint.id}&limit=2").json()["items"]
+    assert [(run["tokens_out"], run["n_without_usage"]) for run in listed] == [(5, 2), (None, 0)]
 
 
 def test_what_the_lines_of_the_charts_are_is_listed(installation: Installation, visitors: Visitors) -> None:

@@ -29,14 +29,15 @@ from probes.parameters.judgement import Effect
 
 AT = datetime(2026, 11, 29, tzinfo=UTC)
 RIGHT = RateValue(name="oracle_met", value=0.75, numerator=30, denominator=40, method="wilson", reference=0.975)
-HOSTILE = RateValue(name="accuracy.<b>|\x1b[2J", value=None, numerator=0, denominator=0, method="wilson")
+HOSTILE = RateValue(name="accuracy.<b>|\x1b[2J", value=0.5, numerator=1, denominator=2, method="wilson")
+EMPTY = RateValue(name="schema_ok", value=None, numerator=0, denominator=0, method="wilson")
 FULL = VerdictDocument(
     provider="x",
     model="lark",
     endpoint="https://x.test/v1",
     verdict=Verdict.OK,
     checks=(Check(probe="protocol.stack", verdict=Verdict.OK),),
-    rates=(RIGHT, HOSTILE),
+    rates=(RIGHT, HOSTILE, EMPTY),
     variants=(
         VariantRates(
             probe="tool_calls",
@@ -69,10 +70,11 @@ def test_the_terminal_has_it_all() -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
 
     for line in (
-        "oracle_met 0.750 30/40 0.975",
-        "tool_calls 01234567 0.250 58 oracle_met 0.500 2e-06",
+        "do what the case demands 75.0 % 30/40 97.5 % oracle_met",
+        "not asked, or no such answers: schema_ok",
+        "tool_calls 01234567 25.0 % 58 2e-06 oracle_met 50.0 %",
         "n ignored acts one choice of two",
-        "replays fresh, of 8 pairs",
+        "cache 8 identical pairs of requests are answered afresh",
         "variants 2: aaaaaaaa 90%, bbbbbbbb 10%",
         "stack reminds of vLLM: stop_reason in choice_keys",
         "bill $0.001500, $0.000040 of it too much",
@@ -85,17 +87,18 @@ def test_markdown_has_it_all_and_no_cell_is_markup() -> None:
     lines = markdown(FULL).splitlines()
 
     for line in (
-        "| rate | now | of | reference | left out |",
-        "| oracle\\_met | 0.750 | 30/40 | 0.975 |  |",
-        "| accuracy.\\<b\\>\\|\\[2J | – | – | – |  |",
-        "| tool\\_calls 01234567 | 0.250 | 58 | oracle\\_met 0.500 | 2e-06 |",
+        "| of the answers | now | of | reference | name |",
+        "| do what the case demands | 75.0 % | 30/40 | 97.5 % | oracle\\_met |",
+        "| right answers: \\<b\\>\\|\\[2J | 50.0 % | 1/2 |  | accuracy.\\<b\\>\\|\\[2J |",
+        "not asked, or no such answers: schema\\_ok",
+        "| tool\\_calls 01234567 | 25.0 % | 58 | 2e-06 | oracle\\_met 50.0 % |",
         "| n | ignored | acts | one choice of two |",
-        "- variants: 2: aaaaaaaa 90%, bbbbbbbb 10%",
-        "- bill: $0.001500, $0.000040 of it too much",
+        "| variants | 2: aaaaaaaa 90%, bbbbbbbb 10% |",
+        "| bill | $0.001500, $0.000040 of it too much |",
     ):
         assert line in lines
     assert sum(line.startswith("| ---") for line in lines) == 4
-    assert sum(line.startswith("| ---") for line in markdown(BARE).splitlines()) == 1
+    assert sum(line.startswith("| ---") for line in markdown(BARE).splitlines()) == 0
 
 
 def test_junit_has_it_all_as_properties_and_counts_the_cases_alone() -> None:
@@ -104,13 +107,17 @@ def test_junit_has_it_all_as_properties_and_counts_the_cases_alone() -> None:
     assert suite.get("tests") == "2"
     assert suite[0].tag == "properties"
     assert [(one.get("name"), one.get("value")) for one in suite[0]] == [
-        ("rate oracle_met", "now 0.750; of 30/40; reference 0.975"),
-        ("rate accuracy.<b>|[2J", "now –; of –; reference –"),
-        ("variant tool_calls 01234567", "share 0.250; of 58; rates oracle_met 0.500; p 2e-06"),
+        ("conclusion", "ok: no drift"),
+        ("cost", "0 requests, 0 tokens in and 0 out, price not configured"),
+        ("rate oracle_met", "75.0 %; 30/40; reference 97.5 %"),
+        ("rate accuracy.<b>|[2J", "50.0 %; 1/2"),
+        ("rates of nothing", "not asked, or no such answers: schema_ok"),
+        ("variant tool_calls 01234567", "share 25.0 %; answers 58; p that it fails more 2e-06; oracle_met 50.0 %"),
         ("parameter n", "now ignored; before acts; why one choice of two"),
-        ("replays", "fresh, of 8 pairs"),
+        ("cache", "8 identical pairs of requests are answered afresh"),
         ("variants", "2: aaaaaaaa 90%, bbbbbbbb 10%"),
         ("stack", "reminds of vLLM: stop_reason in choice_keys"),
         ("bill", "$0.001500, $0.000040 of it too much"),
     ]
-    assert ElementTree.fromstring(junit(BARE, "drift")).findall("properties") == []
+    bare = ElementTree.fromstring(junit(BARE, "drift"))
+    assert [one.get("name") for one in bare[0]] == ["conclusion", "cost"]
