@@ -10,7 +10,7 @@ from functools import partial
 from monitor.drift.rates import Rate, clustered_rate, rate
 from probes.quirks import Quirk
 from probes.tools.attribution import Layer, layer_of
-from probes.tools.case import Category, Trigger
+from probes.tools.case import Trigger
 from probes.tools.ladder import Rung
 from probes.tools.scored import Scored, ScoredCall
 
@@ -48,21 +48,6 @@ def tool_metrics(answers: Iterable[Scored]) -> dict[str, Rate]:
     given = list(answers)
     tries = {name: _of_tries(metric, given) for name, metric in _AVAILABILITY.items()}
     return tries | {name: _of_cases(metric, given) for name, metric in _QUALITY.items()}
-
-
-def by_category(answers: Iterable[Scored]) -> dict[Category, dict[str, Rate]]:
-    """The same, for each category by itself."""
-    found: dict[Category, list[Scored]] = defaultdict(list)
-    for answer in answers:
-        found[answer.category].append(answer)
-    return {category: tool_metrics(found[category]) for category in Category if category in found}
-
-
-def defect_rates(answers: Iterable[Scored]) -> dict[Quirk, Rate]:
-    """How often each defect of the stack was seen, of whole answers; one that is not there was seen in none."""
-    given = list(answers)
-    seen = {quirk for answer in given if answer.completed for quirk in answer.defects & _STACKS}
-    return {quirk: _of_cases(_whole(partial(_shows, quirk)), given) for quirk in Quirk if quirk in seen}
 
 
 def _of_tries(metric: Metric, answers: Sequence[Scored]) -> Rate:
@@ -129,10 +114,6 @@ def _flag(value: bool | None) -> Count | None:
 
 def _conforms(answer: Scored) -> Count:
     return Count(not answer.defects & _STACKS)
-
-
-def _shows(quirk: Quirk, answer: Scored) -> Count:
-    return Count(quirk in answer.defects)
 
 
 def _strict(call: ScoredCall) -> Rung:

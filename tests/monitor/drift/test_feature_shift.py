@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import chi2_contingency, fisher_exact
 
 from monitor.drift.feature_shift import Histograms, feature_test, stack_change, variant_shares
-from monitor.drift.sample_size import until_seen
 
 
 def test_g_is_the_likelihood_ratio() -> None:
@@ -76,7 +75,3 @@ def test_variants_have_shares_with_intervals() -> None:
     assert shares["fp8"].low == pytest.approx(0.077, abs=2e-3)
     assert shares["fp8"].high == pytest.approx(0.125, abs=2e-3)
     assert variant_shares({}) == {}
-
-
-def test_responses_until_a_variant_is_seen() -> None:
-    assert [until_seen(share) for share in (0.02, 0.05, 0.10, 0.25)] == [149, 59, 29, 11]

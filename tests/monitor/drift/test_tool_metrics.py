@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.drift.rates import Rate
-from monitor.drift.tool_metrics import by_category, defect_rates, tool_metrics
+from monitor.drift.tool_metrics import tool_metrics
 from probes.quirks import Quirk
-from probes.tools.case import Category, Trigger
+from probes.tools.case import Trigger
 from probes.tools.ladder import Rung
 from probes.tools.matchers import LeafMatch
 from probes.tools.scored import Availability, Exclusion, Scored
@@ -194,9 +194,6 @@ def test_defects_of_the_stack_alone_are_no_conformance() -> None:
         scored("d", defects=frozenset({Quirk.RATE_LIMITED}), completed=False, excluded=Exclusion.RATE_LIMITED),
     ]
     assert of(tool_metrics(answers)["conformance_ok"]) == (1, 3, {"rate_limited": 1})
-    rates = defect_rates(answers)
-    assert list(rates) == [Quirk.TC_INDEX_REUSED, Quirk.TC_ID_MISSING]
-    assert of(rates[Quirk.TC_ID_MISSING]) == (2, 3, {"rate_limited": 1})
 
 
 def test_a_refusal_that_was_due_is_right_and_says_nothing_of_calls() -> None:
@@ -204,13 +201,6 @@ def test_a_refusal_that_was_due_is_right_and_says_nothing_of_calls() -> None:
     assert of(rates["oracle_met"]) == (1, 1, {})
     assert of(rates["conformance_ok"]) == (0, 0, {"refused": 1})
     assert of(rates["trigger_rate"]) == (0, 0, {})
-
-
-def test_categories_are_counted_by_themselves() -> None:
-    answers = [scored("a", called=True), scored("b", category=Category.T9, called=False)]
-    rates = by_category(answers)
-    assert list(rates) == [Category.T1, Category.T9]
-    assert of(rates[Category.T9]["trigger_rate"]) == (0, 1, {})
 
 
 answers = st.builds(
