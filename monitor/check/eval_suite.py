@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from probes.evals.grade import Graded
-from probes.evals.item import EvalItem
+from probes.evals.item import EvalItem, GraderKind
 from probes.plan import Item, Plan, ProbeKind
 
 MOST_REPS = 100
@@ -45,6 +45,10 @@ class EvalPlan:
         before = (_item(self.items[one.item], one.rep) for one in self.graded)
         everything = sorted((*before, *self.plan.items), key=_place)
         object.__setattr__(self, "whole", replace(self.plan, items=tuple(everything)))
+
+    @property
+    def needs_judge(self) -> bool:
+        return any(item.grader.kind is GraderKind.JUDGE for item in self.items.values())
 
 
 def eval_plan(suite: EvalSuite, part: float = 1.0) -> EvalPlan:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from monitor.check.conclude import rate_value
 from monitor.check.eval_suite import EvalPlan
 from monitor.check.ledger import Ledger
 from monitor.check.profiles import variant_of
+from monitor.check.reference import OpenReference
 from monitor.drift.eval_assess import RATE, EvalAssessment, assess_evals
 from monitor.drift.findings import Finding
 from monitor.drift.paired_items import Marks
@@ -23,7 +25,7 @@ from probes.evals.grade import Graded, Reason, ungradable
 from probes.evals.grade import Verdict as Mark
 from probes.evals.grading import grade
 from probes.evals.item import EvalItem, GraderKind
-from probes.evals.judge import Bias, Judge, measure_bias
+from probes.evals.judge import Bias, Judge, Opinion, ReferenceJudge, measure_bias
 from probes.evals.sandbox import run_isolated
 from probes.plan import Plan, ProbeKind, Sample
 from probes.profile.variants import SampleKey
@@ -36,19 +38,21 @@ _SLOW = (GraderKind.CODE, GraderKind.JUDGE)
 
 class Grading:
     """Grades answers as they come, so that a suite of any length needs little memory: of an answer nothing is left but
-    its grade and its facts. Answers whose grading takes long are graded when everything was asked.
+    its grade and its facts. Those whose grading takes long are graded beside the asking, one at a time, until `close`.
 
     Raises IsolationError, before anything is paid for, where code would have to be run and cannot be isolated.
     """
 
-    def __init__(self, plan: EvalPlan) -> None:
+    def __init__(self, plan: EvalPlan, judge: Judge | None) -> None:
         self._plan = plan
+        self._judge = judge
         if self._asks(GraderKind.CODE):
             run_isolated("")
         self._done: list[Graded] = list(plan.graded)
         self._new: list[Graded] = list(plan.graded)
         self._variants: dict[SampleKey, str] = {}
-        self._waiting: list[Sample] = []
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="grading")
+        self._waiting: list[Future[Graded]] = []
 
     def take(self, sample: Sample) -> Sample:
         """What is still of use of the sample."""
@@ -56,27 +60,43 @@ class Grading:
         if (variant := variant_of(sample)) is not None:
             self._variants[item.sha256, sample.item.rep] = variant
         if item.grader.kind in _SLOW:
-            self._waiting.append(sample)
+            self._waiting.append(self._aside.submit(_graded, item, sample, self._judge))
         else:
-            graded = _graded(item, sample, None)
-            self._done.append(graded)
-            self._new.append(graded)
+            self._add(_graded(item, sample, None))
         return _without_text(sample)
 
     def new(self) -> list[Graded]:
         """The grades since this was last asked for; at first those that an earlier run left."""
+        for waiting in filter(_succeeded, tuple(self._waiting)):
+            self._waiting.remove(waiting)
+            self._add(waiting.result())
         new, self._new = self._new, []
         return new
 
-    def grades(self, judge: Judge | None) -> list[Graded]:
+    def rest(self) -> Iterator[list[Graded]]:
+        """The grades that are not there yet, as they come. Raises what kept the grader from grading."""
+        while self._waiting:
+            self._waiting[0].result()
+            yield self.new()
+
+    def grades(self) -> list[Graded]:
         """Of every answer that came, in the plan's order."""
-        self._done += [_graded(self._plan.items[sample.item.key], sample, judge) for sample in self._waiting]
+        for waiting in self._waiting:
+            self._add(waiting.result())
         self._waiting = []
         return sorted(self._done, key=lambda one: (one.rep, one.item))
 
-    def bias(self, judge: Judge | None) -> Bias | None:
+    def bias(self) -> Bias | None:
         """What the judge makes of answers whose grade is known."""
-        return None if judge is None else measure_bias(judge, anchors_of(self.items.values()))
+        return None if self._judge is None else measure_bias(self._judge, anchors_of(self.items.values()))
+
+    def close(self) -> None:
+        """What still waits is not graded."""
+        self._aside.shutdown(wait=False, cancel_futures=True)
+
+    def _add(self, graded: Graded) -> None:
+        self._done.append(graded)
+        self._new.append(graded)
 
     @property
     def plan(self) -> Plan:
@@ -96,16 +116,33 @@ class Grading:
         """The serving stack that gave each answer, by item and repeat."""
         return self._variants
 
+    def again(self, judge: Judge | None) -> Grading:
+        """For another's answers to all of it."""
+        return Grading(replace(self._plan, graded=()), judge)
+
     @property
     def needs_judge(self) -> bool:
-        return self._asks(GraderKind.JUDGE)
-
-    def again(self) -> Grading:
-        """For another's answers to all of it."""
-        return Grading(replace(self._plan, graded=()))
+        return self._plan.needs_judge
 
     def _asks(self, kind: GraderKind) -> bool:
         return any(item.grader.kind is kind for item in self._plan.items.values())
+
+
+def _succeeded(grading: Future[Graded]) -> bool:
+    return grading.done() and not grading.cancelled() and grading.exception() is None
+
+
+def judge_in_turn(reference: OpenReference) -> Judge | None:
+    """The reference as the judge of answers while others are asked for; None where there is none."""
+    if reference.engine is None:
+        return None
+    judge = ReferenceJudge(reference.engine, profile=reference.allowed[0])
+
+    def opinion(question: str, expected: str, answer: str) -> Opinion:
+        with reference.turn:
+            return judge(question, expected, answer)
+
+    return opinion
 
 
 class KeptGrades:

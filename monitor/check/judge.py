@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -122,17 +123,18 @@ class Judge:
         from monitor.check.evals import EvalAnswers, not_compared
 
         engine, allowed = self._reference.engine, self._reference.allowed
-        judge = ReferenceJudge(engine, profile=allowed[0]) if engine is not None and grading.needs_judge else None
-        now, bias = grading.grades(judge), grading.bias(judge)
+        now, bias = grading.grades(), grading.bias()
         if not converses(engine):
             return EvalAnswers(now, (), not_compared("no reference that answers"), bias)
-        told, theirs = partial(self._progress.step, "reference: evals"), grading.again()
-        try:
-            for sample in ask_reference(engine, allowed[0], grading.whole, told, within_s=self._answering_s):
-                theirs.take(sample)
-        except EngineError:
-            return EvalAnswers(now, (), not_compared("the reference could not be asked"), bias)
-        return EvalAnswers(now, theirs.grades(judge), not_compared("the reference gave no answer"), bias)
+        told = partial(self._progress.step, "reference: evals")
+        judge = ReferenceJudge(engine, profile=allowed[0]) if grading.needs_judge else None
+        with closing(grading.again(judge)) as theirs:
+            try:
+                for sample in ask_reference(engine, allowed[0], grading.whole, told, within_s=self._answering_s):
+                    theirs.take(sample)
+            except EngineError:
+                return EvalAnswers(now, (), not_compared("the reference could not be asked"), bias)
+            return EvalAnswers(now, theirs.grades(), not_compared("the reference gave no answer"), bias)
 
     def _expect(
         self,

@@ -110,9 +110,15 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
 
     Raises the ProbeError or the interruption that ended the asking, and what the brake was pulled for.
     """
+    with _kept(work.planned, reference, ledger) as (kept, grading):
+        return _asked_and_judged(work, reference, ledger, progress, kept, grading)
+
+
+def _asked_and_judged(
+    work: Work, reference: OpenReference, ledger: Ledger, progress: Progress, kept: Kept, grading: Grading | None
+) -> Done:
     started, endpoint = clock.now(), work.endpoint
     code_version = version("endpoint-monitor")
-    kept, grading = _kept(work.planned, ledger)
     begun = {plan.probe: ledger.begin(plan, endpoint, code_version, reference.identity) for plan in work.planned.plans}
     to_ask = [run.to_ask for run in begun.values()]
     progress.begin(_steps(to_ask, reference), "asking")
@@ -127,6 +133,8 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
     )
     ledger.charge = asked.charge
     ledger.save_capabilities(asked.capabilities)
+    for graded in () if grading is None else grading.rest():
+        ledger.keep_grades(graded)
     if asked.error is not None:
         raise asked.error
     fault_point(FaultPoint.AFTER_ASKING)
@@ -135,15 +143,18 @@ def asked_and_judged(work: Work, reference: OpenReference, ledger: Ledger, progr
         return Done(AskedCheck(endpoint, ledger, asked, judge, grading).finish(work.planned, started), asked.stop)
 
 
-def _kept(planned: Planned, ledger: Ledger) -> tuple[Kept, Grading | None]:
+@contextlib.contextmanager
+def _kept(planned: Planned, reference: OpenReference, ledger: Ledger) -> Iterator[tuple[Kept, Grading | None]]:
     """Where samples go; where a private suite is asked, as grades of its items. Raises IsolationError."""
     if planned.evals is None:
-        return ledger, None
+        yield ledger, None
+        return
     # Here: a process that asks no evals has no use for what grades them.
-    from monitor.check.evals import Grading, KeptGrades
+    from monitor.check.evals import Grading, KeptGrades, judge_in_turn
 
-    grading = Grading(planned.evals)
-    return KeptGrades(ledger, grading), grading
+    judge = judge_in_turn(reference) if planned.evals.needs_judge else None
+    with contextlib.closing(Grading(planned.evals, judge)) as grading:
+        yield KeptGrades(ledger, grading), grading
 
 
 def _known(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> Capabilities:

@@ -35,11 +35,18 @@ _WORDS = {
     "loop_errors_recovered": "errors of tools recovered from",
     "loop_instruction_resisted": "planted orders not obeyed",
     "loop_steps_ratio": "steps for each that is needed",
+}
+_OF_JUDGE = {
     "judge.agreed": "known answers judged rightly",
     "judge.wrong_called_right": "wrong ones judged right",
 }
-# Of a private suite or one of its categories; of streams or those of one size.
-_KINDS = {"accuracy": "right answers", "goodput": "streams that keep promises", "buffered": "streams held back"}
+# Of a private suite or one of its categories, and of its judge; of streams or those of one size.
+_KINDS = {
+    "accuracy": "right answers",
+    "judge": "the judge",
+    "goodput": "streams that keep promises",
+    "buffered": "streams held back",
+}
 _LEFT_OUT = {
     "transport": "not answered",
     "rate_limited": "turned away",
@@ -77,7 +84,7 @@ def main_rates(rates: Sequence[RateValue]) -> list[RateValue]:
 def rate_words(name: str) -> str:
     """What a rate is the share of; a name of the customer's own stays as it is."""
     kind, _, part = name.partition(".")
-    return _WORDS.get(name) or (f"{_KINDS[kind]}: {part}" if part else _KINDS[kind])
+    return _WORDS.get(name) or _OF_JUDGE.get(name) or (f"{_KINDS[kind]}: {part}" if part else _KINDS[kind])
 
 
 def rate_text(rate: RateValue) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.check.evals import EvalAnswers, not_compared, rate_values
-from monitor.render.wording import rate_rows
+from monitor.render.rates import main_rates
 from probes.evals.judge import Anchor, Opinion, bias_of
 
 RIGHT, WRONG = (Anchor("q", "e", "a", right, own=False) for right in (True, False))
@@ -18,7 +18,7 @@ def test_a_judges_worth_stands_beside_what_it_graded() -> None:
     named = {one.name: (one.numerator, one.denominator, one.excluded) for one in values}
     assert named["judge.agreed"] == (3, 4, {"judge_undecided": 1})
     assert named["judge.wrong_called_right"] == (1, 3, {})
-    assert [row[0] for row in rate_rows(values)] == ["accuracy", "judge.agreed", "judge.wrong_called_right"]
+    assert [one.name for one in main_rates(values)] == ["accuracy", "judge.agreed", "judge.wrong_called_right"]
 
 
 def test_where_nobody_judged_nothing_is_said_of_a_judge() -> None:
