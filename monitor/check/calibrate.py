@@ -1,5 +1,5 @@
-"""Asks a reference the ambiguous tool-call prompts, as long as there is time: what was answered is kept, whatever ends
-it, and is not asked again."""
+"""Asks a reference the ambiguous tool-call prompts, as long as there is time, a few at once: what was answered is kept,
+whatever ends it, and is not asked again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from monitor import clock
 from monitor.check.calibrated import Shelf, Shelved, Subject
 from monitor.check.options import Progress
 from monitor.check.reference_side import Conversing, hear_reference
-from probes.plan import Sample
+from probes.plan import Plan, Sample
+from probes.tools.calibration_piece import Piece
 from probes.tools.calibration_record import RUNS, Record
-from probes.tools.plan import ToolPlan
-from probes.tools.score import score
-from reference_engine import EngineError
-
-_SAVED_EVERY = 16
+from probes.tools.case import Case
+from reference_engine import Address, EngineError, served
 
 
 def calibrate(
@@ -23,42 +21,67 @@ def calibrate(
 ) -> Shelved:
     """Go on with a calibration, to its end or until the time is up. Raises EngineError."""
     ends = None if within_s is None else clock.monotonic() + within_s
-    shelved = shelf.take_down()
-    while (run := shelved.record.run_at_hand(subject.cases)) is not None:
-        left_s = None if ends is None else ends - clock.monotonic()
-        if left_s is not None and left_s <= 0:
-            break
-        record = shelved.record
-        plan = record.plan(run, subject.cases, seed=subject.seed)
-        progress.begin(len(plan.plan.items), f"reference: {RUNS[run]} run")
-        asking = _Asking(plan, run, record, shelf, progress)
-        try:
-            hear_reference(engine, subject.profile, plan.plan, asking.take, sends_for_s=left_s)
-        except EngineError:
-            # A few that are left may all be of those that nobody can answer.
-            if record.run_at_hand(subject.cases) == run:
-                raise
-        finally:
-            shelved = shelf.put(record)
+    shelved, pace = shelf.take_down(), _Pace(subject.cases, progress)
+    with served(engine, profile=subject.profile) as address:
+        while (piece := shelved.record.piece(subject.cases, seed=subject.seed)) is not None:
+            left_s = None if ends is None else ends - clock.monotonic()
+            if left_s is not None and left_s <= 0:
+                break
+            pace.tell(shelved.record, piece.run)
+            news = Record()
+            try:
+                _ask(address, piece, news, left_s)
+            except EngineError:
+                # The last few may be prompts that nobody can answer; of more it is the reference that fails.
+                if piece.whole or news.empty:
+                    news = news.answered()
+                    raise
+            finally:
+                shelved = shelf.put(news)
     return shelved
 
 
-class _Asking:
-    """One stretch of a run: takes its answers, and saves them now and then."""
+def _ask(address: Address, piece: Piece, news: Record, sends_for_s: float | None) -> None:
+    plan: Plan | None = piece.plan
+    while plan is not None:
+        cut: list[Sample] = []
+        hear_reference(address, plan, partial(_take, piece, news, cut), sends_for_s=sends_for_s)
+        plan = piece.again(cut)
 
-    def __init__(self, plan: ToolPlan, run: int, record: Record, shelf: Shelf, progress: Progress) -> None:
-        self._plan = plan
-        self._run = run
-        self._record = record
-        self._shelf = shelf
-        self._told = partial(progress.step, f"reference: {RUNS[run]} run")
-        self._unsaved = 0
 
-    def take(self, sample: Sample) -> None:
-        case = self._plan.cases[sample.item.key]
-        self._record.take(self._run, case.key, sample.item.rep, score(case, sample).called)
-        self._told()
-        self._unsaved += 1
-        if self._unsaved == _SAVED_EVERY:
-            self._shelf.put(self._record)
-            self._unsaved = 0
+def _take(piece: Piece, news: Record, cut: list[Sample], sample: Sample) -> None:
+    if piece.settles(sample):
+        news.take(piece.run, sample.item.key, sample.item.rep, piece.called(sample))
+    else:
+        cut.append(sample)
+
+
+class _Pace:
+    """How far a calibration is, and how long its run still takes if it goes on as it did."""
+
+    def __init__(self, cases: list[Case], progress: Progress) -> None:
+        self._cases = cases
+        self._progress = progress
+        self._run: int | None = None
+        self._began_at = 0.0
+        self._began_with = 0
+        self._shown = 0
+
+    def tell(self, record: Record, run: int) -> None:
+        settled, of = record.settled(run, self._cases)
+        if run != self._run:
+            self._run, self._began_at, self._began_with, self._shown = run, clock.monotonic(), settled, 0
+            self._progress.begin(of, self._told(record, run, settled, of))
+        for _ in range(settled - self._shown):
+            self._progress.step(self._told(record, run, settled, of))
+        self._shown = settled
+
+    def _told(self, record: Record, run: int, settled: int, of: int) -> str:
+        asked = settled - self._began_with
+        took = clock.monotonic() - self._began_at
+        left = f", about {_minutes(took / asked * (of - settled))} left" if asked else ""
+        return f"{RUNS[run]} run, {record.in_doubt()} in doubt{left}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{max(1, round(seconds / 60))} min"

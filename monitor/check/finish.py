@@ -98,7 +98,9 @@ class AskedCheck:
                 check, moved = self._finish_latency(found_speed, samples, started)
                 checks, said = [*checks, check], said.beside(Said(rates=found_speed.rates))
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
-                found, told = self._finish_tools(self._judge.tool_answers(planned.tools, samples), samples)
+                found, told = self._finish_tools(
+                    self._judge.tool_answers(planned.tools, samples), samples, planned.doubtful
+                )
                 checks, said = checks + found, said.beside(told)
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
@@ -176,9 +178,11 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return judged
 
-    def _finish_tools(self, answers: ToolAnswers, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
+    def _finish_tools(
+        self, answers: ToolAnswers, samples: Sequence[Sample], doubtful: int | None
+    ) -> tuple[list[Check], Said]:
         from monitor.check.profiles import variants_of
-        from monitor.check.tool_calls import accumulated, findings_of, rate_points, rate_values
+        from monitor.check.tool_calls import accumulated, ambiguous_of, findings_of, rate_points, rate_values
         from monitor.check.variants import tool_variants
         from monitor.drift.tool_assess import assess_tools
 
@@ -197,6 +201,7 @@ class AskedCheck:
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
         said = Said(rates=rate_values(answers), variants=told)
+        findings |= ambiguous_of(doubtful)
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(

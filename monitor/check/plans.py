@@ -65,7 +65,8 @@ class Estimate:
 class Planned:
     """The plans in sending order; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
     agent loops', `evals` the items of the private suite's; `load` is under which the streams go, None where they go
-    one after another; `answer_tokens` what answers to cases and in loops are cut to, None for their usual room."""
+    one after another; `answer_tokens` what answers to cases and in loops are cut to, None for their usual room;
+    `doubtful` is how many ambiguous prompts calibration kept, None without one."""
 
     plans: tuple[Plan, ...]
     tools: ToolPlan | None = None
@@ -73,6 +74,7 @@ class Planned:
     load: Load | None = None
     loops: LoopPlan | None = None
     answer_tokens: int | None = None
+    doubtful: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ def make_plans(
     if loops is not None:
         plans.append(loops.plan)
     cut = None if tools is None and loops is None else options.answer_tokens
-    return Planned(tuple(plans), tools, load=load, loops=loops, answer_tokens=cut)
+    doubtful = None if tools is None or drawn.pool is None else len(drawn.pool)
+    return Planned(tuple(plans), tools, load=load, loops=loops, answer_tokens=cut, doubtful=doubtful)
 
 
 def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:

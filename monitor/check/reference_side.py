@@ -57,13 +57,10 @@ def ask_reference(
     return answered
 
 
-def hear_reference(
-    engine: Conversing, profile: str, plan: Plan, on_sample: OnSample, *, sends_for_s: float | None = None
-) -> None:
-    """`ask_reference` for plans of any length: `on_sample` is called with each answer as it comes, and nothing of it
-    stays here. After `sends_for_s` seconds nothing more is asked; answers on their way are waited for."""
-    with served(engine, profile=profile) as address:
-        asyncio.run(_ask(address, plan, on_sample, sends_for_s))
+def hear_reference(address: Address, plan: Plan, on_sample: OnSample, *, sends_for_s: float | None = None) -> None:
+    """The same of a reference that is served already: `on_sample` is called with each answer as it comes, and nothing
+    of it stays here. After `sends_for_s` seconds nothing more is asked; answers on their way are waited for."""
+    asyncio.run(_ask(address, plan, on_sample, sends_for_s))
 
 
 def client_of(address: Address) -> Client:

@@ -13,6 +13,7 @@ from monitor.check.ledger import Past
 from monitor.drift.accumulated import Accumulated
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family
+from monitor.drift.rule import Verdict
 from monitor.drift.stages import Stage, confirm, screen
 from monitor.drift.tool_assess import ToolAssessment
 from monitor.drift.tool_comparison import TRIGGER_CATEGORIES, compare_triggers, compare_twins
@@ -20,6 +21,7 @@ from monitor.drift.tool_metrics import tool_metrics
 from monitor.store import MetricPoint
 from monitor.verdict import RateValue
 from probes.plan import Plan, ProbeKind, Sample
+from probes.tools.calibration import FEWEST, enough
 from probes.tools.case import Case
 from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import ToolPlan, plan, share, with_room
@@ -31,6 +33,7 @@ _EPOCH, _TURN = timedelta(weeks=1), timedelta(hours=1)
 FIDELITY = "fidelity"
 _PREFIX = f"{ProbeKind.TOOL_CALLS.value}."
 _ACCUMULATED = f"{_PREFIX}accumulated"
+_AMBIGUOUS = f"{_PREFIX}ambiguous"
 # To a case, in the mean, that a baseline has to know to be held against all that follows.
 _ENOUGH_ANSWERS = 24
 # Of a suspicion twice as much is asked as of any other case.
@@ -60,9 +63,11 @@ def tool_plan(
 ) -> ToolPlan:
     """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
     comes first: each stretch of a plan asks all its cases alike. Where checks are `suspected`, their cases alone, and
-    more often. `answer_tokens`: the most that answers may have; `pool`: what calibration kept of T3's candidates."""
+    more often. `answer_tokens`: the most that answers may have; `pool`: what calibration kept of T3's candidates, which
+    are not asked where they are too few."""
     since = at - _START
-    cases = [one.case for one in instances(seed, since // _EPOCH, pool=pool)]
+    asked = pool if pool is None or enough(len(pool)) else ()
+    cases = [one.case for one in instances(seed, week_of(at), pool=asked)]
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
     if answer_tokens is not None:
@@ -71,6 +76,11 @@ def tool_plan(
     made = plan(_again(cases, own) if own else cases, seed=seed, run_nonce=nonce)
     kept = made.plan.items[: ceil(len(made.plan.items) * part)]
     return replace(made, plan=replace(made.plan, items=kept))
+
+
+def week_of(at: datetime) -> int:
+    """The number of the week in which cases, and exercises, are the same."""
+    return (at - _START) // _EPOCH
 
 
 def _again(cases: Sequence[Case], suspected: Collection[str]) -> list[Case]:
@@ -123,6 +133,16 @@ def findings_of(
     }
     summed = {} if adds_up is None else {_ACCUMULATED: adds_up.found}
     return staged | summed | {_name(FIDELITY, family): finding for family, finding in found.fidelity.items()}
+
+
+def ambiguous_of(doubtful: int | None) -> dict[str, Finding]:
+    """That T3 is not asked, where calibration kept so few prompts; nothing where it is."""
+    if doubtful is None or enough(doubtful):
+        return {}
+    why = (
+        f"T3 is not asked: the reference is in doubt about {doubtful} of the ambiguous prompts, and {FEWEST} are needed"
+    )
+    return {_AMBIGUOUS: Finding(Verdict.INAPPLICABLE, why)}
 
 
 def rate_points(answers: ToolAnswers) -> list[MetricPoint]:

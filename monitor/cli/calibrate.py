@@ -22,6 +22,7 @@ from monitor.cli.recorded import created_store
 from monitor.config import EndpointConfig, load_config
 from monitor.errors import UsageError
 from monitor.settings import load_settings
+from probes.tools.calibration import FEWEST, enough
 from probes.tools.calibration_record import RUNS
 
 SCHEMA = "monitor.calibration/1"
@@ -68,11 +69,11 @@ def calibrating(provider: str, model: str | None) -> Iterator[Calibrating]:
 
 
 def _document(endpoint: EndpointConfig, subject: Subject, shelved: Shelved) -> dict[str, Any]:
-    """`asked` and `of` are those of the run at hand, the last where all is answered."""
+    """`settled` and `of` are the prompts of the run at hand, the last where all is answered."""
     record, cases, finished_at = shelved.record, subject.cases, shelved.finished_at
     run = record.run_at_hand(cases)
     at_hand = len(RUNS) - 1 if run is None else run
-    asked, of = record.asked(at_hand, cases)
+    settled, of = record.settled(at_hand, cases)
     made = None if finished_at is None else record.calibration(cases)
     return {
         "schema": SCHEMA,
@@ -81,10 +82,12 @@ def _document(endpoint: EndpointConfig, subject: Subject, shelved: Shelved) -> d
         "profile": subject.profile,
         "finished_at": None if finished_at is None else finished_at.isoformat(),
         "run": at_hand + 1,
-        "asked": asked,
+        "settled": settled,
         "of": of,
         "candidates": len(cases),
+        "in_doubt": record.in_doubt(),
         "kept": None if made is None else len(made.kept),
+        "usable": None if made is None else enough(len(made.kept)),
         "dropped": None if made is None else Counter(why.value for why in made.dropped.values()),
     }
 
@@ -92,9 +95,10 @@ def _document(endpoint: EndpointConfig, subject: Subject, shelved: Shelved) -> d
 def _told(document: dict[str, Any]) -> str:
     if document["finished_at"] is None:
         return (
-            f"Run {document['run']} of {len(RUNS)}: {document['asked']:,} of {document['of']:,} answers are there. "
-            "The same command goes on."
+            f"Run {document['run']} of {len(RUNS)}: {document['settled']} of {document['of']} prompts are settled, "
+            f"{document['in_doubt']} in doubt. The same command goes on."
         )
     dropped = ", ".join(f"{why} {count}" for why, count in sorted(document["dropped"].items()))
     kept = f"{document['kept']} of {document['candidates']} prompts are kept"
-    return f"{kept}; dropped: {dropped}." if dropped else f"{kept}."
+    told = f"{kept}; dropped: {dropped}." if dropped else f"{kept}."
+    return told if document["usable"] else f"{told} T3 needs {FEWEST}: checks do without it."

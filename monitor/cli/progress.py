@@ -19,7 +19,7 @@ class _Bar:
         self._task = shown.add_task("loading the reference", total=None)
 
     def begin(self, steps: int, what: str) -> None:
-        self._shown.update(self._task, total=steps, description=what)
+        self._shown.update(self._task, total=steps, completed=0, description=what)
 
     def step(self, what: str) -> None:
         self._shown.update(self._task, advance=1, description=what)

@@ -20,14 +20,20 @@ from monitor.check.calibrated import Shelf, Subject, calibrated_pool
 from monitor.check.options import CheckOptions, Silent
 from monitor.check.plans import Drawn, affordable_plans
 from monitor.check.reference import OpenReference
+from monitor.check.tool_calls import ambiguous_of, tool_plan
 from monitor.cli.calibrate import calibrating
+from monitor.drift.rule import Verdict
 from monitor.errors import UsageError
 from monitor.store import Store
 from probes.plan import ProbeKind
-from probes.tools.calibration import REPEATS, Dropped
+from probes.tools import calibration
+from probes.tools.calibration import FEWEST, LOOK, Dropped
+from probes.tools.calibration_piece import CASES_OF_A_PIECE
+from probes.tools.calibration_record import Record
 from probes.tools.case import Category
 from probes.tools.families import suite
-from reference_engine import GeneratedToken, SamplingParams
+from probes.tools.families.suite import candidates
+from reference_engine import EngineError, GeneratedToken, SamplingParams
 from reference_engine.server.socket_file import bind_socket_file
 from tests.installation import Installation
 from tests.reference_engine.pool_server import running_pool
@@ -36,6 +42,7 @@ from tests.reference_engine.tiny_models import write_gguf, write_tiny_model
 
 SEED = b"s" * 32
 CANDIDATES = 9
+A_PIECE = CASES_OF_A_PIECE * LOOK
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +62,8 @@ class Doubtful(TinyBackend):
 
     context_length: int = 100_000
     asked: list[str] = field(default_factory=list)
+    interrupted_at: int | None = None
+    breaks_at: int | None = None
 
     def generate(
         self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
@@ -62,6 +71,10 @@ class Doubtful(TinyBackend):
         text = bytes(one if one < START else ord("\n") for one in ids).decode()
         said = re.sub(r"Session \S+", "", text)
         self.asked.append(said)
+        if len(self.asked) == self.interrupted_at:
+            signal.raise_signal(signal.SIGINT)
+        if self.breaks_at is not None and len(self.asked) >= self.breaks_at:
+            raise EngineError("It is broken.")
         chance = (0.0, 0.5, 1.0)[hashlib.sha256(said.encode()).digest()[0] % 3]
         name = re.findall(r"^tool (\S+)$", text, re.MULTILINE)[-1]
         call = f"<tool_call>\n{json.dumps({'name': name, 'arguments': {}})}\n</tool_call>"
@@ -69,16 +82,20 @@ class Doubtful(TinyBackend):
         yield GeneratedToken(ord("x"), answer, -1.0, (), "stop")
 
 
-class Interrupting(Silent):
-    """Presses Ctrl-C after so many answers."""
+class Telling(Silent):
+    """Remembers what it was told last."""
 
-    def __init__(self, after: int) -> None:
-        self._left = after
+    said = ""
+
+    def begin(self, steps: int, what: str) -> None:
+        self.said = f"{what} of {steps}"
 
     def step(self, what: str) -> None:
-        self._left -= 1
-        if self._left == 0:
-            signal.raise_signal(signal.SIGINT)
+        self.said = what
+
+
+def answers(record: Record) -> int:
+    return sum(len(marks.replace(".", "")) for run in record.to_json().values() for marks in run.values())
 
 
 def reference_of(engine: Doubtful) -> OpenReference:
@@ -100,28 +117,58 @@ def t3_of(reference: OpenReference, store: Store) -> set[str]:
     return {case.key for case in planned.tools.cases.values() if case.category is Category.T3}
 
 
-def test_it_goes_on_where_it_was_interrupted_and_a_check_asks_what_it_kept(store: Store) -> None:
-    engine = Doubtful()
+def test_it_goes_on_where_it_was_interrupted_and_a_check_asks_what_it_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "FEWEST", 2)
+    engine, progress = Doubtful(), Telling()
     reference, subject = reference_of(engine), subject_of(reference_of(engine))
     shelf = Shelf(store.sessions, subject)
     everybody = {one.case.key for one in subject.instances}
 
+    engine.interrupted_at = A_PIECE + 9
     with pytest.raises(KeyboardInterrupt):
-        calibrate(engine, subject, shelf, Interrupting(50), within_s=None)
-    begun = shelf.take_down()
-    there, of = begun.record.asked(0, subject.cases)
-    assert 50 <= there < of == CANDIDATES * REPEATS
+        calibrate(engine, subject, shelf, progress, within_s=None)
+    begun, sent = shelf.take_down(), len(engine.asked)
+    there = answers(begun.record)
+    assert A_PIECE <= there <= sent <= 2 * A_PIECE
+    assert progress.said.startswith("first run, ")
     assert calibrate(engine, subject, shelf, Silent(), within_s=0).record.to_json() == begun.record.to_json()
     assert t3_of(reference, store) == everybody
-    engine.asked.clear()
+    engine.asked, engine.interrupted_at = [], None
     done = calibrate(engine, subject, shelf, Silent(), within_s=None)
 
     found = done.record.calibration(subject.cases)
-    assert 0 < len(found.kept) < CANDIDATES
-    assert set(found.dropped.values()) == {Dropped.SELDOM, Dropped.ALWAYS}
-    assert len(engine.asked) == CANDIDATES * REPEATS - there + len(found.kept) * REPEATS
+    assert 2 <= len(found.kept) < CANDIDATES
+    assert set(found.dropped.values()) <= {Dropped.SELDOM, Dropped.ALWAYS}
+    # What is given up was asked eight times, what is kept sixteen times in both runs.
+    assert len(engine.asked) + there == answers(done.record) == LOOK * len(found.dropped) + 32 * len(found.kept)
     assert t3_of(reference, store) == set(found.kept)
     assert shelf.take_down().finished_at == done.finished_at
+
+
+def test_a_reference_that_breaks_down_leaves_nothing_unanswered_behind(store: Store) -> None:
+    engine = Doubtful(breaks_at=A_PIECE + 9)
+    subject = subject_of(reference_of(engine))
+    shelf = Shelf(store.sessions, subject)
+
+    with pytest.raises(EngineError):
+        calibrate(engine, subject, shelf, Silent(), within_s=None)
+
+    assert "x" not in "".join(shelf.take_down().record.to_json()["first"].values())
+    assert answers(shelf.take_down().record) >= A_PIECE
+
+
+def test_where_too_few_are_kept_none_is_asked_and_the_verdict_says_why() -> None:
+    few = candidates(SEED)[:CANDIDATES]
+
+    cases = tool_plan(SEED, b"nonce", clock.now(), whole=True, pool=few).cases.values()
+
+    assert Category.T3 not in {case.category for case in cases}
+    assert ambiguous_of(None) == ambiguous_of(FEWEST) == {}
+    (finding,) = ambiguous_of(len(few)).values()
+    assert finding.verdict is Verdict.INAPPLICABLE
+    assert f"in doubt about {CANDIDATES} of the ambiguous prompts, and {FEWEST} are needed" in finding.reason
 
 
 def test_it_holds_for_what_it_was_made_with_and_from_when_it_was_made(store: Store) -> None:
@@ -159,12 +206,15 @@ def test_the_command_goes_on_until_all_is_answered(tmp_path: Path) -> None:
     assert {key: document[key] for key in ("profile", "run", "of", "candidates", "finished_at", "kept")} == {
         "profile": "bf16",
         "run": 1,
-        "of": 6400,
+        "of": 400,
         "candidates": 400,
         "finished_at": None,
         "kept": None,
     }
-    assert told.out == f"Run 1 of 2: {document['asked']:,} of 6,400 answers are there. The same command goes on.\n"
+    settled, doubtful = document["settled"], document["in_doubt"]
+    assert told.out == (
+        f"Run 1 of 2: {settled} of 400 prompts are settled, {doubtful} in doubt. The same command goes on.\n"
+    )
 
 
 def test_without_weights_there_is_nobody_in_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

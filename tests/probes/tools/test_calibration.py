@@ -9,18 +9,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact
+from scipy.stats import beta, binom, fisher_exact, hypergeom
 
 from probes.tools.calibration import (
     ALPHA,
+    FEWEST,
+    FIRST_PART,
+    HIGH,
+    LOOK,
+    LOW,
     REPEATS,
     Count,
     Dropped,
     calibrate,
-    calibration_plan,
+    chance_of_doubt,
     disagreement,
+    enough,
+    given_up,
     screened,
 )
+from probes.tools.case import Category
+from probes.tools.families import suite
 from tests.probes.tools.families.drawn import SEED, pool
 
 CASES = [one.case for one in pool()]
@@ -92,8 +101,6 @@ def test_every_candidate_is_kept_or_dropped_and_what_is_kept_was_screened() -> N
 
 def test_a_stable_prompt_is_seldom_called_unstable() -> None:
     """At any chance of calling, two runs of sixteen contradict each other in at most ALPHA of the cases."""
-    from scipy.stats import binom
-
     for p in (0.2, 0.35, 0.5, 0.8):
         chance = binom.pmf(range(REPEATS + 1), REPEATS, p)
         wrong = sum(
@@ -104,13 +111,58 @@ def test_a_stable_prompt_is_seldom_called_unstable() -> None:
         assert wrong <= float(ALPHA)
 
 
-def test_its_plan_asks_every_candidate_sixteen_times_and_none_twice_alike() -> None:
-    made = calibration_plan(CASES, seed=SEED, run_nonce=b"first")
+def test_a_prompt_is_given_up_after_eight_answers_alike() -> None:
+    assert [calls for calls in range(9) if given_up(Count(calls, 8), 8)] == [0, 8]
+    assert not given_up(Count(0, 0), REPEATS)
+    assert given_up(Count(2, 3), 8)
+    assert (why(Count(0, 8), Count(0, 0)), why(Count(8, 8), Count(0, 0))) == (Dropped.SELDOM, Dropped.ALWAYS)
 
-    assert len(made.plan.items) == 400 * 16
-    assert made.replays == {}
-    assert {case.reps for case in made.cases.values()} == {16}
-    assert len({repr(item.request["messages"]) for item in made.plan.items}) == len(made.plan.items)
+
+@settings(max_examples=50)
+@given(counts)
+def test_the_chance_of_doubt_is_the_beta_distributions(count: Count) -> None:
+    after = beta(count.calls + 1, count.answers - count.calls + 1)
+
+    assert float(chance_of_doubt(count)) == pytest.approx(after.cdf(float(HIGH)) - after.cdf(float(LOW)), abs=1e-9)
+
+
+@settings(max_examples=50)
+@given(counts)
+def test_giving_up_drops_no_prompt_that_all_answers_would_keep(count: Count) -> None:
+    """Once all sixteen are there, the share alone decides."""
+    share = Fraction(count.calls, count.answers) if count.answers else Fraction(1, 2)
+    if count.answers >= REPEATS and LOW < share < HIGH:
+        assert not given_up(count, 0)
+
+
+@settings(max_examples=50)
+@given(st.floats(0, 1))
+def test_giving_up_early_decides_otherwise_on_few_prompts(p: float) -> None:
+    first, rest = binom.pmf(range(LOOK + 1), LOOK, p), binom.pmf(range(LOOK + 1), LOOK, p)
+    wrong = sum(
+        first[one] * rest[two]
+        for one, two in product(range(LOOK + 1), repeat=2)
+        if given_up(Count(one, LOOK), LOOK) and LOW < Fraction(one + two, REPEATS) < HIGH
+    )
+
+    assert wrong <= 0.035
+
+
+def test_where_enough_can_be_kept_the_first_part_shows_one() -> None:
+    assert hypergeom(suite.CANDIDATES, FEWEST, FIRST_PART).pmf(0) < 1 / 180
+
+
+def test_a_candidate_that_was_not_asked_is_said_to_be_that() -> None:
+    assert set(calibrate(CASES[:3], {CASES[0].key: Count(0, 8)}, {}).dropped.values()) == {
+        Dropped.SELDOM,
+        Dropped.UNASKED,
+    }
+
+
+def test_it_is_of_use_with_as_many_as_there_are_anchors() -> None:
+    assert (enough(FEWEST - 1), enough(FEWEST)) == (False, True)
+    anchors = [one for one in suite.instances(SEED, 1, pool=pool()) if one.case.category is Category.T3]
+    assert sum(one.case.anchor for one in anchors) == FEWEST
 
 
 def test_a_p_value_is_a_share() -> None:
