@@ -282,6 +282,9 @@ class VerdictDocument(_Document):
     variants: tuple[VariantRates, ...] = ()
     loops: tuple[LoopValue, ...] = ()
     answer_tokens: int | None = Field(default=None, description="what answers to cases and in loops were cut to")
+    reference_answer_tokens: int | None = Field(
+        default=None, description="what the reference's answers to requests without a limit of their own were cut to"
+    )
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement

@@ -20,6 +20,7 @@ from reference_engine.errors import (
     ModelNotFoundError,
 )
 from reference_engine.interface import (
+    BARE_ANSWER_TOKENS,
     Address,
     Description,
     Exactness,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from reference_engine.engine import Engine
 
 __all__ = [
+    "BARE_ANSWER_TOKENS",
     "PROFILES",
     "Address",
     "CodedError",
@@ -110,11 +112,12 @@ def load_tokenizer(path: str | Path, *, today: datetime | None = None) -> Tokeni
 
 def served_here(engine: ServableBackend, *, profile: str = "fp32") -> AbstractContextManager[Address]:
     """The OpenAI-compatible server over `engine` inside this process, on a free port of this machine and behind a token
-    of its own, until the context ends; what still runs then is broken off. Raises EngineRequestError."""
+    of its own, until the context ends; what still runs then is broken off. An answer whose request names no limit has
+    BARE_ANSWER_TOKENS. Raises EngineRequestError."""
     from reference_engine.server import ServerSettings
     from reference_engine.server.here import served_here as serve
 
-    return serve(engine, ServerSettings(profile=profile, drain_s=0.0))
+    return serve(engine, ServerSettings(profile=profile, drain_s=0.0, bare_answer_tokens=BARE_ANSWER_TOKENS))
 
 
 def served(engine: ServableBackend | ServedBackend, *, profile: str = "fp32") -> AbstractContextManager[Address]:

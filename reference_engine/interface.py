@@ -19,6 +19,9 @@ ToolsRendered = Literal["none", "template", "hermes"]
 Message = Mapping[str, Any]
 Tool = Mapping[str, Any]
 
+BARE_ANSWER_TOKENS = 2048
+"""What a reference's answer may have where the request names no limit; an endpoint has its own, which nobody knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenDistribution:

@@ -53,6 +53,7 @@ from monitor.verdict import (
     VerdictDocument,
 )
 from probes.plan import Plan, ProbeKind, Sample
+from reference_engine import BARE_ANSWER_TOKENS
 
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
@@ -135,6 +136,7 @@ class AskedCheck:
             variants=said.variants,
             loops=said.loops,
             answer_tokens=planned.answer_tokens,
+            reference_answer_tokens=BARE_ANSWER_TOKENS if planned.leaves_open and self._judge.converses else None,
             parameters=said.parameters,
             protocol=said.protocol,
             fidelity=fidelity,
@@ -199,9 +201,9 @@ class AskedCheck:
         tokens = Reported.of(samples).total
         findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
+        findings |= ambiguous_of(doubtful)
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
         said = Said(rates=rate_values(answers), variants=told)
-        findings |= ambiguous_of(doubtful)
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(

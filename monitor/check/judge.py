@@ -62,6 +62,10 @@ class Judge:
         self._answering_s = answering_s
 
     @property
+    def converses(self) -> bool:
+        return converses(self._reference.engine)
+
+    @property
     def allowed(self) -> tuple[str, ...]:
         return self._reference.allowed
 

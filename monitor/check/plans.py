@@ -14,7 +14,7 @@ from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, latency, logprobs
-from probes.capabilities import Capabilities
+from probes.capabilities import TOKEN_LIMITS, Capabilities
 from probes.plan import Plan, ProbeKind
 from reference_engine import TokenizerBackend
 
@@ -75,6 +75,12 @@ class Planned:
     loops: LoopPlan | None = None
     answer_tokens: int | None = None
     doubtful: int | None = None
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether it asks anything that the reference is asked too without saying how long an answer may be."""
+        asked = [one.plan for one in (self.tools, self.evals) if one is not None]
+        return any(item.request.keys().isdisjoint(TOKEN_LIMITS) for plan in asked for item in plan.items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class ChatAnswer:
         """Raises `ApiError` for what the model cannot serve: its name, the conversation, its length, a schema."""
         model = served.check_name(request.model)
         prompt = await served.read_conversation(request.messages, request.tools)
-        limit = served.answer_limit(len(prompt.ids), request.answer_limit, default=served.description.context_length)
+        limit = served.answer_limit(len(prompt.ids), request.answer_limit, default=served.bare_answer_tokens)
         _check_values(request, prompt)
         structure = served.engine.structure
         form = structure.call_form(served.settings.chat_template) if request.may_call else None

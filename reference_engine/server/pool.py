@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from reference_engine import bundle, load_engine
 from reference_engine.errors import EngineRequestError
-from reference_engine.interface import ServableBackend
+from reference_engine.interface import BARE_ANSWER_TOKENS, ServableBackend
 from reference_engine.server.app import create_app
 from reference_engine.server.kept import Kept, Opened
 from reference_engine.server.settings import ServerSettings
@@ -46,7 +46,12 @@ class ReferencePool:
         unknown profile."""
         found = self.server_at_hand(engine, profile)
         if found is None:
-            settings = ServerSettings(profile, active_limit=_CONVERSATIONS, queue_limit=_WAITING)
+            settings = ServerSettings(
+                profile,
+                active_limit=_CONVERSATIONS,
+                queue_limit=_WAITING,
+                bare_answer_tokens=BARE_ANSWER_TOKENS,
+            )
             found = self._servers[engine, profile] = create_app(engine, settings)
         return found
 

@@ -52,6 +52,11 @@ class ServedModel:
     def name(self) -> str:
         return self.settings.served_name or self.settings.listed_name or self.description.name
 
+    @property
+    def bare_answer_tokens(self) -> int:
+        """What an answer may have whose request does not say."""
+        return self.settings.bare_answer_tokens or self.description.context_length
+
     def warm_up(self) -> None:
         """Prepares the profile's weights, and shows that the chat template reads a conversation, before any request."""
         if self.settings.chat_template is not None:

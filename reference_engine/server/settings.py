@@ -14,6 +14,7 @@ class ServerSettings:
     At most `active_limit` requests are answered at a time and `queue_limit` wait; the next is told to come back.
     A client that takes nothing for `write_timeout_s` seconds is dropped. A request may take `request_s` seconds, None
     for as long as it likes. Those that run when the server is told to stop have `drain_s` seconds left.
+    `bare_answer_tokens` has an answer whose request names no limit, None for what the context leaves.
     """
 
     profile: str = "fp32"
@@ -28,3 +29,4 @@ class ServerSettings:
     write_timeout_s: float = 60.0
     request_s: float | None = None
     drain_s: float = 20.0
+    bare_answer_tokens: int | None = None

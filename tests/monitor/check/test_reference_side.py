@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -14,16 +14,19 @@ import pytest
 from monitor import clock
 from monitor.check.judge import Judge
 from monitor.check.options import Silent
+from monitor.check.plans import Planned
 from monitor.check.reference import open_reference
 from monitor.check.reference_side import ask_reference, converses
 from monitor.check.tool_calls import tool_plan
 from monitor.config import ReferenceConfig
 from probes.plan import Item, Outcome, Plan, ProbeKind, Sample
-from reference_engine import EngineError, load_engine
+from probes.tools.families.question import ROOM
+from reference_engine import BARE_ANSWER_TOKENS, EngineError, GeneratedToken, SamplingParams, load_engine
 from reference_engine.remote import RemoteEngine
 from reference_engine.server.run import bind
 from reference_engine.server.socket_file import bind_socket_file
 from tests.reference_engine.pool_server import running_pool, url_of
+from tests.reference_engine.server.tiny_backend import TinyBackend
 from tests.reference_engine.tiny_models import write_gguf, write_tiny_model
 
 LONG = {"llama.context_length": 8192}
@@ -111,6 +114,35 @@ def test_so_does_one_behind_a_port_and_a_token(folder: Path, said_here: dict[tup
         remote = RemoteEngine(url_of(bound), folder, token="right")
         assert texts(ask_reference(remote, "fp32", PLAN, nothing)) == said_here
         remote.close()
+
+
+@dataclass
+class Limited(TinyBackend):
+    """Remembers how long each answer might have been."""
+
+    context_length: int = 100_000
+    limits: list[int] = field(default_factory=list)
+
+    def generate(
+        self, ids: Sequence[int], params: SamplingParams, *, profile: str = "fp32"
+    ) -> Iterator[GeneratedToken]:
+        self.limits.append(params.max_tokens)
+        yield GeneratedToken(ord("x"), "No.", -1.0, (), "stop")
+
+
+def test_a_request_without_a_limit_has_the_room_of_the_others_and_the_plan_says_that_it_does() -> None:
+    engine, (first, *_) = Limited(), PLAN.items
+    bare = replace(first, request={key: value for key, value in first.request.items() if key != "max_tokens"})
+    both = replace(PLAN, items=(first, replace(bare, rep=1)))
+
+    ask_reference(engine, "fp32", both, nothing)
+
+    assert sorted(engine.limits) == [12, BARE_ANSWER_TOKENS]
+    assert BARE_ANSWER_TOKENS == ROOM
+    whole = tool_plan(b"s" * 32, b"nonce", clock.now(), whole=True)
+    assert Planned((whole.plan,), whole).leaves_open
+    limited = replace(whole, plan=replace(whole.plan, items=tuple(map(shortened, whole.plan.items))))
+    assert not Planned((limited.plan,), limited).leaves_open
 
 
 def test_what_comes_in_time_is_kept(folder: Path, tmp_path: Path) -> None:
