@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from monitor.check import conclude
 from monitor.check.conclude import rate_value
+from monitor.check.tool_calls import week_of
 from monitor.drift.findings import Finding
 from monitor.drift.loop_assess import LoopAssessment, LoopSide
 from monitor.drift.loop_metrics import by_exercise, loop_metrics
@@ -38,13 +40,13 @@ class LoopAnswers:
 
 
 def loop_plan(
-    seed: bytes, nonce: bytes, *, whole: bool, part: float = 1.0, answer_tokens: int | None = None
+    seed: bytes, nonce: bytes, at: datetime, *, whole: bool, part: float = 1.0, answer_tokens: int | None = None
 ) -> LoopPlan:
-    """The exercises of the installation, which stay the same: a loop is compared with itself only. The whole has the
+    """The exercises of the week of `at`. The whole has the
     free arm with ids of ours besides the endpoint's own, and each turn of the scripted one twice; `part` is of each.
     `answer_tokens`: the most that answers may have, where that is less than usual."""
     made = plan(
-        exercises(seed),
+        exercises(seed, week_of(at)),
         Settings(),
         seed=seed,
         run_nonce=nonce,

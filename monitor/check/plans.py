@@ -196,6 +196,7 @@ def _loops(options: CheckOptions, drawn: Drawn, extent: Extent) -> LoopPlan:
     return loop_plan(
         drawn.seed,
         drawn.nonce,
+        drawn.at,
         whole=options.whole_suite,
         part=extent.part,
         answer_tokens=options.answer_tokens,

@@ -16,16 +16,22 @@ _UNAVAILABLE = Refusal(ErrorCode.UNAVAILABLE, "The service is busy for a moment 
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """`key` is the content hash of the task and its fault."""
+    """`key` is the content hash of the task and its fault; `anchor` is whether every week has it."""
 
     task: Task
     fault: Fault | None = None
+    anchor: bool = field(default=False, compare=False)
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
         fault = self.fault
         key = sha256_of([self.task.key, None if fault is None else [fault.kind, fault.at, fault.text]])
         object.__setattr__(self, "key", key)
+
+    @property
+    def kind(self) -> str:
+        """What the exercises of all weeks that stand in one place have in common."""
+        return f"{self.task.scenario}-{self.task.rounds}"
 
     @property
     def oracle_steps(self) -> int:

@@ -59,7 +59,7 @@ def plan(
     room for answers of at most `room` tokens, None for the usual."""
     if room is not None:
         settings = settings.with_room(room)
-    cases = {made.key: scripted_cases(made, settings.request, reps=reps, anchor=True) for made in exercises}
+    cases = {made.key: scripted_cases(made, settings.request, reps=reps, anchor=made.anchor) for made in exercises}
     turns = plain_plan([case for each in cases.values() for case in each], seed=seed, run_nonce=run_nonce)
     held = tuple(
         PlannedLoop(replace(loop, room=room), settings, _foreseen(loop, cases[loop.exercise.key]))

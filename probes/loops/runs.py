@@ -24,7 +24,8 @@ class LoopRun:
     @property
     def graded(self) -> GradedLoop:
         loop = self.loop
-        return GradedLoop(loop.key, loop.exercise.key, loop.arm, loop.stream, loop.rep, self.result)
+        made = loop.exercise
+        return GradedLoop(loop.key, made.key, loop.arm, loop.stream, loop.rep, self.result, made.kind)
 
 
 def runs_of(loops: Iterable[PlannedLoop], samples: Iterable[Sample]) -> list[LoopRun]:

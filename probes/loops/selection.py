@@ -1,4 +1,5 @@
-"""Which loops a run asks: every scenario in every length, half of them with a fault, each so many times."""
+"""Which loops a run asks: every scenario in every length, half of them with a fault, each so many times; names, values
+and wording are other ones each week, but for the anchors'."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from probes.loops.loop import Arm, Loop
 from probes.loops.scenarios import ROUNDS, SCENARIOS, task
 
 TRIALS = 4
+_ANCHORED = (8, 16)
 
 # Every fault is here, the swap where calls are parallel; the other exercises are sound.
 _FAULTS = {
@@ -24,13 +26,20 @@ _FAULTS = {
 }
 
 
-def exercises(seed: bytes, *, instance: str = "") -> list[Exercise]:
-    """The twelve exercises of an installation; another `instance` (a week, say) gives other names and values."""
+def exercises(seed: bytes, week: int) -> list[Exercise]:
+    """The twelve exercises of an installation in this week, the anchors among them."""
+    stay = _anchors(seed)
     made = []
     for scenario, rounds in product(SCENARIOS, ROUNDS):
-        asked, kind = task(seed, scenario, rounds, instance=instance), _FAULTS.get((scenario, rounds))
-        made.append(Exercise(asked, None if kind is None else fault_for(asked, kind, seed)))
+        anchor, kind = (scenario, rounds) in stay, _FAULTS.get((scenario, rounds))
+        asked = task(seed, scenario, rounds, instance="" if anchor else f"week-{week}")
+        made.append(Exercise(asked, None if kind is None else fault_for(asked, kind, seed), anchor))
     return made
+
+
+def _anchors(seed: bytes) -> set[tuple[str, int]]:
+    """One of each length that is long enough for its turns to be compared: a quarter of all turns."""
+    return {(Draw(seed, "loop-anchors", rounds).choice(SCENARIOS), rounds) for rounds in _ANCHORED}
 
 
 def loops(

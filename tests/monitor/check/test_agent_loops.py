@@ -17,6 +17,7 @@ from monitor.check.options import CheckOptions, Silent
 from monitor.check.recall import said_of
 from monitor.check.reference import OpenReference
 from monitor.check.run import check_against, run_check
+from monitor.check.tool_calls import week_of
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
@@ -91,9 +92,8 @@ def test_a_fault_that_only_loops_show_is_drift_of_the_loops_alone(tmp_path: Path
 
 
 def _is_kept_without_a_word(data: DataDir, document: VerdictDocument) -> None:
-    words = {
-        word for one in exercises(data.seed()) for tool in one.task.tools for word in (tool.name, *one.task.answer)
-    }
+    asked = exercises(data.seed(), week_of(clock.now()))
+    words = {word for one in asked for tool in one.task.tools for word in (tool.name, *one.task.answer)}
     with Store.open(data.database, at=clock.now()) as store:
         (run_id,) = document.run_ids
         (endpoint,) = store.endpoints()

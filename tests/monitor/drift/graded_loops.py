@@ -26,9 +26,9 @@ FAILED = replace(PASSED, goal_state_ok=False, answer_ok=False)
 
 
 def loop(
-    exercise: str, rep: int = 0, *, arm: Arm = Arm.OWN_IDS, result: LoopResult = PASSED, **facts: Any
+    exercise: str, rep: int = 0, *, arm: Arm = Arm.OWN_IDS, kind: str = "", result: LoopResult = PASSED, **facts: Any
 ) -> GradedLoop:
-    return GradedLoop(f"loop-{exercise}-{arm.value}-plain", exercise, arm, False, rep, replace(result, **facts))
+    return GradedLoop(f"loop-{exercise}-{arm.value}-plain", exercise, arm, False, rep, replace(result, **facts), kind)
 
 
 def side(*, loops_fail: int = 0, turns_fail: int = 0, **of_failures: Any) -> LoopSide:

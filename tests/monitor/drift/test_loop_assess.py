@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from monitor.drift.loop_assess import LoopAssessment, LoopSide, assess_loops
@@ -12,7 +13,7 @@ from probes.loops.loop import Arm
 from probes.loops.result import Stop
 from probes.quirks import Quirk
 from probes.tools.scored import Exclusion
-from tests.monitor.drift.graded_loops import FAILED, loop, side
+from tests.monitor.drift.graded_loops import FAILED, PASSED, loop, side
 from tests.monitor.drift.scored_answers import LOST
 
 QUIET = (Verdict.OK, Verdict.INCONCLUSIVE)
@@ -104,3 +105,51 @@ def test_too_few_exercises_in_common_decide_nothing_and_take_nothing_from_the_tu
     assert loud(found) == {Family.LOOP: Verdict.DRIFT}
     nothing = against(LoopSide((), few.loops[:4]), few).drift[Family.LOOP]
     assert (nothing.verdict, nothing.reason) == (Verdict.INCONCLUSIVE, "2 cases in common, and 8 are needed")
+
+
+def week(number: int, fails: frozenset[int] = frozenset(), *, runs: int = 1) -> LoopSide:
+    """Twelve exercises of a week of its own, of which some fail in each of its loops."""
+    failing = {place: FAILED if place in fails else PASSED for place in range(12)}
+    return LoopSide(
+        (),
+        [
+            loop(f"week-{number}-{place}", run, kind=f"kind-{place}", result=result)
+            for run in range(runs)
+            for place, result in failing.items()
+        ],
+    )
+
+
+def test_another_week_s_exercises_are_compared_by_their_kind() -> None:
+    broken = against(week(2, frozenset(range(12))), week(1, runs=5))
+
+    assert loud(against(week(2), week(1, runs=5))) == {}
+    assert loud(broken) == {Family.LOOP: Verdict.SUSPECT}
+    assert broken.drift[Family.LOOP].n == 12
+
+
+def test_repeats_of_an_exercise_are_no_more_evidence_than_one() -> None:
+    """What a week's exercises are is chance: one that is hard fails in all of its loops."""
+    hard = [frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7})]
+
+    found = against(week(2, hard[1], runs=5), week(1, hard[0], runs=5))
+
+    assert found.drift[Family.LOOP].adjusted_p == pytest.approx(1.0, abs=0.4)
+    assert loud(found) == {}
+
+
+def test_weeks_of_the_same_difficulty_are_seldom_suspected() -> None:
+    rng = np.random.default_rng(5)
+
+    def drawn(number: int, runs: int) -> LoopSide:
+        return week(number, frozenset(np.flatnonzero(rng.random(12) < 0.4).tolist()), runs=runs)
+
+    found = [against(drawn(2, 1), drawn(1, 5)).drift[Family.LOOP].adjusted_p for _ in range(60)]
+
+    assert sum(p is not None and p <= 0.05 for p in found) <= 8
+
+
+def test_loops_of_the_time_with_one_week_only_have_no_kind_to_be_compared_by() -> None:
+    old = LoopSide((), [replace(one, kind="") for one in week(1).loops])
+
+    assert against(week(2, frozenset(range(12))), old).drift[Family.LOOP].n == 0

@@ -62,7 +62,7 @@ def result_of(model: Model, asked: Exercise, *, stream: bool = False, **how: Any
 
 @pytest.mark.parametrize(("arm", "stream"), [(Arm.OWN_IDS, True), (Arm.CANONICAL_IDS, False)])
 def test_a_diligent_agent_passes_every_exercise_on_the_shortest_way(arm: Arm, stream: bool) -> None:
-    asked = [Loop(made, arm, stream=stream) for made in exercises(SEED)]
+    asked = [Loop(made, arm, stream=stream) for made in exercises(SEED, 0)]
 
     runs, server = run(ToolCaller(diligent), *asked)
 
@@ -452,7 +452,7 @@ def test_loops_run_side_by_side_up_to_the_targets_concurrency() -> None:
 
 
 def test_the_chosen_loops_are_fair_at_every_length_and_never_the_same_bytes_twice() -> None:
-    made = exercises(SEED)
+    made = exercises(SEED, 0)
 
     asked = loops(made, SEED, b"nonce", arms=tuple(Arm), trials=2)
 
@@ -462,4 +462,15 @@ def test_the_chosen_loops_are_fair_at_every_length_and_never_the_same_bytes_twic
     assert len({one.nonce for one in asked}) == 48
     assert len({one.key for one in asked}) == 48
     assert {one.fault.kind for one in made if one.fault} == set(FaultKind)
-    assert asked == loops(exercises(SEED), SEED, b"nonce", arms=tuple(Arm), trials=2)
+    assert asked == loops(exercises(SEED, 0), SEED, b"nonce", arms=tuple(Arm), trials=2)
+
+
+def test_a_week_has_its_own_exercises_but_for_the_anchors() -> None:
+    first, second, again = (exercises(SEED, week) for week in (1, 2, 2))
+    stay = {one.key for one in first} & {one.key for one in second}
+
+    assert second == again
+    assert [one.kind for one in first] == [one.kind for one in second]
+    assert [one.fault and one.fault.kind for one in first] == [one.fault and one.fault.kind for one in second]
+    assert stay == {one.key for one in first if one.anchor} == {one.key for one in second if one.anchor}
+    assert sorted(one.task.rounds for one in first if one.anchor) == [8, 16]

@@ -23,7 +23,7 @@ SEED = b"an installation"
 def made(
     nonce: bytes = b"nonce", *, arms: tuple[Arm, ...] = (Arm.OWN_IDS,), reps: int = 1, room: int | None = None
 ) -> LoopPlan:
-    return plan(exercises(SEED), Settings(), seed=SEED, run_nonce=nonce, arms=arms, trials=2, reps=reps, room=room)
+    return plan(exercises(SEED, 0), Settings(), seed=SEED, run_nonce=nonce, arms=arms, trials=2, reps=reps, room=room)
 
 
 def held(asked: Plan) -> list[Sample]:
@@ -55,7 +55,7 @@ def test_every_turn_is_asked_and_every_exercise_held_in_each_arm_once_plain_and_
     whole = made(arms=tuple(Arm), reps=2)
 
     assert whole.plan.probe is ProbeKind.AGENT_LOOPS
-    assert len(whole.plan.items) == 2 * sum(one.oracle_steps + 1 for one in exercises(SEED))
+    assert len(whole.plan.items) == 2 * sum(one.oracle_steps + 1 for one in exercises(SEED, 0))
     assert len({(item.key, item.rep) for item in whole.plan.foreseen}) == len(whole.plan.foreseen)
     ways = {(one.loop.exercise.key, one.loop.arm, one.loop.stream) for one in whole.loops}
     assert len(ways) == len(whole.loops) == 12 * 2 * 2

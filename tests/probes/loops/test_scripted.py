@@ -33,7 +33,7 @@ def exercise(scenario: str, rounds: int, kind: FaultKind | None = None) -> Exerc
 
 
 def test_each_turn_is_a_case_and_the_answer_is_the_last() -> None:
-    for made in exercises(SEED):
+    for made in exercises(SEED, 0):
         *calling, answering = scripted_cases(made, REQUEST)
 
         assert [case.oracle.trigger for case in calling] == [Trigger.MUST] * made.oracle_steps
