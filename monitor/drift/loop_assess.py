@@ -120,7 +120,7 @@ def _kinds(now: LoopSide, other: LoopSide, question: Question[GradedLoop]) -> _P
     on either side, one in each way of asking."""
     both = {loop.exercise for loop in now.loops} & {loop.exercise for loop in other.loops}
     ways = {loop.way for loop in now.loops} & {loop.way for loop in other.loops}
-    asked = Question(_all, question.margin, question.tests)
+    asked = Question(f"{question.asks}, by kind", _all, question.margin, question.tests)
     ours, theirs = (
         _exercises([one for one in side.loops if one.exercise not in both and one.way in ways], question)
         for side in (now, other)
