@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +12,14 @@ from monitor.check.ledger import Past
 from monitor.check.observe import observe
 from monitor.check.options import Progress
 from monitor.check.reference import OpenReference
-from monitor.check.reference_side import ask_reference, converses
+from monitor.check.reference_side import Conversing, ask_reference, converses
 from monitor.drift.assess import assess, explain, needs_explanation
 from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
 from monitor.drift.observation import Observation
 from monitor.expectation import Expectation, all_candidates, expect, messages_of, token_steps
 from probes.evals.judge import ReferenceJudge
-from probes.plan import ProbeKind, Sample
+from probes.plan import Plan, ProbeKind, Sample
 from reference_engine import EngineError
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ class Judged:
 
 
 class Judge:
-    """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores. `answering_s`
-    is the time that the reference has for answers of its own; None: as long as it takes."""
+    """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores. `nonce` is the
+    check's: what the reference's own answers are drawn with. `answering_s` is the time that it has for them; None: as
+    long as it takes."""
 
     def __init__(
         self,
@@ -54,11 +55,13 @@ class Judge:
         wanted: Sequence[ProbeKind],
         progress: Progress,
         *,
+        nonce: bytes,
         answering_s: float | None = None,
     ) -> None:
         self._reference = reference
         self._wanted = wanted
         self._progress = progress
+        self._nonce = nonce
         self._answering_s = answering_s
 
     @property
@@ -94,7 +97,7 @@ class Judge:
         told = partial(self._progress.step, "reference: tool calls")
         counted = asked_of(plan, samples)
         try:
-            asked = ask_reference(engine, self._reference.allowed[0], counted, told, within_s=self._answering_s)
+            asked = self._asked(engine, counted, told)
         except EngineError:
             return ToolAnswers(now, (), "the reference could not be asked")
         return ToolAnswers(now, score_all(plan, asked))
@@ -111,7 +114,7 @@ class Judge:
         told = partial(self._progress.step, "reference: agent loops")
         same = asked_of(plan, samples, now)
         try:
-            asked = ask_reference(engine, self._reference.allowed[0], same, told, within_s=self._answering_s)
+            asked = self._asked(engine, same, told)
         except EngineError:
             return LoopAnswers(now, LoopSide(), "the reference could not be asked")
         return LoopAnswers(now, side_of(plan, asked), "the reference gave no answer")
@@ -134,11 +137,16 @@ class Judge:
         judge = ReferenceJudge(engine, profile=allowed[0]) if grading.needs_judge else None
         with closing(grading.again(judge)) as theirs:
             try:
-                for sample in ask_reference(engine, allowed[0], grading.whole, told, within_s=self._answering_s):
+                for sample in self._asked(engine, grading.whole, told):
                     theirs.take(sample)
             except EngineError:
                 return EvalAnswers(now, (), not_compared("the reference could not be asked"), bias)
             return EvalAnswers(now, theirs.grades(), not_compared("the reference gave no answer"), bias)
+
+    def _asked(self, engine: Conversing, plan: Plan, told: Callable[[], None]) -> list[Sample]:
+        return ask_reference(
+            engine, self._reference.allowed[0], plan, told, nonce=self._nonce, within_s=self._answering_s
+        )
 
     def _expect(
         self,

@@ -63,12 +63,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plans in sending order; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
+    """The plans in sending order, and the check's nonce; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
     agent loops', `evals` the items of the private suite's; `load` is under which the streams go, None where they go
     one after another; `answer_tokens` what answers to cases and in loops are cut to, None for their usual room;
     `doubtful` is how many ambiguous prompts calibration kept, None without one."""
 
     plans: tuple[Plan, ...]
+    nonce: bytes
     tools: ToolPlan | None = None
     evals: EvalPlan | None = None
     load: Load | None = None
@@ -118,7 +119,7 @@ def make_plans(
         from monitor.check.eval_suite import eval_plan
 
         evals = eval_plan(options.evals, extent.part)
-        return Planned((evals.plan,), evals=evals)
+        return Planned((evals.plan,), drawn.nonce, evals=evals)
     plans: list[Plan] = []
     seed, nonce, n, load = drawn.seed, drawn.nonce, extent.n, _load(options, drawn, extent)
     if ProbeKind.LOGPROBS in options.probes:
@@ -142,7 +143,7 @@ def make_plans(
         plans.append(loops.plan)
     cut = None if tools is None and loops is None else options.answer_tokens
     doubtful = None if tools is None or drawn.pool is None else len(drawn.pool)
-    return Planned(tuple(plans), tools, load=load, loops=loops, answer_tokens=cut, doubtful=doubtful)
+    return Planned(tuple(plans), nonce, tools, load=load, loops=loops, answer_tokens=cut, doubtful=doubtful)
 
 
 def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:

@@ -34,12 +34,19 @@ def converses(engine: ReferenceBackend | None) -> TypeGuard[Conversing]:
 
 
 def ask_reference(
-    engine: Conversing, profile: str, plan: Plan, told: Callable[[], None], *, within_s: float | None = None
+    engine: Conversing,
+    profile: str,
+    plan: Plan,
+    told: Callable[[], None],
+    *,
+    nonce: bytes,
+    within_s: float | None = None,
 ) -> list[Sample]:
     """The reference's answers to the plan's items and in its conversations under `profile`, as many as come within the
     time; `told` is called with each.
 
-    Its randomness is the item's own, so that it answers the same item alike each time. Raises EngineError.
+    Its randomness is that of the check's `nonce` and of the item: of one check it answers the same each time, and no
+    two checks share an answer that was left to chance (DETECTION.md, finding 5). Raises EngineError.
     """
     answered: list[Sample] = []
 
@@ -50,7 +57,7 @@ def ask_reference(
     async def ask(address: Address) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                await _ask(address, plan, on_sample)
+                await _ask(address, plan, nonce, on_sample)
 
     with served(engine, profile=profile) as address:
         asyncio.run(ask(address))
@@ -59,8 +66,10 @@ def ask_reference(
 
 def hear_reference(address: Address, plan: Plan, on_sample: OnSample, *, sends_for_s: float | None = None) -> None:
     """The same of a reference that is served already: `on_sample` is called with each answer as it comes, and nothing
-    of it stays here. After `sends_for_s` seconds nothing more is asked; answers on their way are waited for."""
-    asyncio.run(_ask(address, plan, on_sample, sends_for_s))
+    of it stays here. After `sends_for_s` seconds nothing more is asked; answers on their way are waited for.
+
+    Its randomness is the item's alone: whoever asks one twice gives its repeats other numbers."""
+    asyncio.run(_ask(address, plan, b"", on_sample, sends_for_s))
 
 
 def client_of(address: Address) -> Client:
@@ -84,21 +93,23 @@ def client_of(address: Address) -> Client:
     return Client(target, transport=transport, known=True)
 
 
-async def _ask(address: Address, plan: Plan, on_sample: OnSample, sends_for_s: float | None = None) -> None:
-    seeded = replace(plan, items=tuple(map(_seeded, plan.items)))
+async def _ask(
+    address: Address, plan: Plan, nonce: bytes, on_sample: OnSample, sends_for_s: float | None = None
+) -> None:
+    seeded = replace(plan, items=tuple(_seeded(item, nonce) for item in plan.items))
     try:
         async with client_of(address) as client:
             await client.pass_on(seeded, on_sample, sends_for_s=sends_for_s)
             talks = [conversation.begin() for conversation in plan.conversations]
-            await client.converse([partial(_hold, talk=talk) for talk in talks], on_sample=on_sample)
+            await client.converse([partial(_hold, talk=talk, nonce=nonce) for talk in talks], on_sample=on_sample)
     except ProbeError as error:
         raise EngineError(f"The reference could not be asked: {error.message}", remedy=error.remedy) from error
 
 
-async def _hold(ask: Ask, talk: Talk) -> None:
-    await hold(lambda item: ask(_seeded(item)), talk)
+async def _hold(ask: Ask, talk: Talk, nonce: bytes) -> None:
+    await hold(lambda item: ask(_seeded(item, nonce)), talk)
 
 
-def _seeded(item: Item) -> Item:
-    drawn = hashlib.sha256(f"{item.key}\n{item.rep}".encode()).digest()
+def _seeded(item: Item, nonce: bytes) -> Item:
+    drawn = hashlib.sha256(nonce + f"{item.key}\n{item.rep}".encode()).digest()
     return replace(item, request={**item.request, "seed": int.from_bytes(drawn[:4], "big")})

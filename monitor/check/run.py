@@ -139,7 +139,7 @@ def _asked_and_judged(
         raise asked.error
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
-        judge = Judge(reference, work.probes, progress, answering_s=work.answering_s)
+        judge = Judge(reference, work.probes, progress, nonce=work.planned.nonce, answering_s=work.answering_s)
         return Done(AskedCheck(endpoint, ledger, asked, judge, grading).finish(work.planned, started), asked.stop)
 
 

@@ -147,12 +147,12 @@ def _probes(drawn: Drawn) -> Planned:
     others = CheckOptions(probes=tuple(kind for kind in _PROBES if kind is not ProbeKind.TOOL_CALLS))
     made = make_plans(others, drawn, has_reference=False, extent=Extent(SINGLES), tokenizer=REFERENCE)
     tools = tool_plan(drawn.seed, drawn.nonce, drawn.at, whole=True, part=PART)
-    return Planned((tools.plan, *made.plans), tools)
+    return Planned((tools.plan, *made.plans), drawn.nonce, tools)
 
 
-def _suite(_: Drawn) -> Planned:
+def _suite(drawn: Drawn) -> Planned:
     evals = eval_plan(SUITE)
-    return Planned((evals.plan,), evals=evals)
+    return Planned((evals.plan,), drawn.nonce, evals=evals)
 
 
 def chats(agent: Agent) -> Handler:

@@ -30,6 +30,7 @@ from tests.reference_engine.server.tiny_backend import TinyBackend
 from tests.reference_engine.tiny_models import write_gguf, write_tiny_model
 
 LONG = {"llama.context_length": 8192}
+NONCE = b"n" * 16
 OTHER = {"llama.rope.freq_base": 500.0}
 PLAN = Plan(
     ProbeKind.TOOL_CALLS,
@@ -89,7 +90,7 @@ def nothing() -> None:
 @pytest.fixture(scope="module")
 def said_here(folder: Path) -> dict[tuple[str, int], str | None]:
     engine = load_engine(folder)
-    found = texts(ask_reference(engine, "fp32", PLAN, nothing))
+    found = texts(ask_reference(engine, "fp32", PLAN, nothing, nonce=NONCE))
     engine.close()
     return found
 
@@ -102,17 +103,28 @@ def test_a_service_in_another_process_answers_what_the_engine_here_answers(
     with pool_process("--socket", str(tmp_path / "pool.sock")) as url:
         remote = RemoteEngine(url, folder)
         assert converses(remote)
-        assert texts(ask_reference(remote, "fp32", PLAN, lambda: told.append(None))) == said_here
+        assert texts(ask_reference(remote, "fp32", PLAN, lambda: told.append(None), nonce=NONCE)) == said_here
         remote.close()
 
     assert len(told) == len(PLAN.items)
+
+
+def test_no_two_checks_share_an_answer_and_one_check_always_gets_its_own(
+    folder: Path, said_here: dict[tuple[str, int], str | None]
+) -> None:
+    engine = load_engine(folder)
+    again, other = (texts(ask_reference(engine, "fp32", PLAN, nothing, nonce=nonce)) for nonce in (NONCE, b"o" * 16))
+    engine.close()
+
+    assert again == said_here
+    assert [key for key in other if other[key] == said_here[key]] == []
 
 
 def test_so_does_one_behind_a_port_and_a_token(folder: Path, said_here: dict[tuple[str, int], str | None]) -> None:
     bound = bind("127.0.0.1", 0)
     with running_pool(bound, token="right"):
         remote = RemoteEngine(url_of(bound), folder, token="right")
-        assert texts(ask_reference(remote, "fp32", PLAN, nothing)) == said_here
+        assert texts(ask_reference(remote, "fp32", PLAN, nothing, nonce=NONCE)) == said_here
         remote.close()
 
 
@@ -148,7 +160,7 @@ def test_a_request_without_a_limit_has_the_room_of_the_others_and_the_plan_says_
 def test_what_comes_in_time_is_kept(folder: Path, tmp_path: Path) -> None:
     with running_pool(bind_socket_file(tmp_path / "pool.sock")):
         remote = RemoteEngine(f"unix:{tmp_path / 'pool.sock'}", folder)
-        assert ask_reference(remote, "fp32", PLAN, nothing, within_s=0) == []
+        assert ask_reference(remote, "fp32", PLAN, nothing, nonce=NONCE, within_s=0) == []
         remote.close()
 
 
@@ -162,10 +174,10 @@ def test_a_service_that_is_gone_or_has_other_files_is_a_reference_that_cannot_be
         settings.write_text(settings.read_text().replace("assistant", "helper"))
 
         with pytest.raises(EngineError, match="model has changed"):
-            ask_reference(remote, "fp32", PLAN, nothing)
+            ask_reference(remote, "fp32", PLAN, nothing, nonce=NONCE)
 
     with pytest.raises(EngineError, match="cannot be reached"):
-        ask_reference(remote, "fp32", PLAN, nothing)
+        ask_reference(remote, "fp32", PLAN, nothing, nonce=NONCE)
 
 
 def test_tool_calls_have_a_reference_side_in_a_service_and_do_without_where_it_fails(
@@ -177,7 +189,7 @@ def test_tool_calls_have_a_reference_side_in_a_service_and_do_without_where_it_f
     short = replace(whole, plan=replace(whole.plan, items=tuple(shortened(item) for item in whole.plan.items[:6])))
     with running_pool(bind_socket_file(tmp_path / "pool.sock")):
         reference = open_reference(ReferenceConfig(weights, None, ("fp32",)))
-        judge = Judge(reference, (ProbeKind.TOOL_CALLS,), Silent())
+        judge = Judge(reference, (ProbeKind.TOOL_CALLS,), Silent(), nonce=NONCE)
         sent = [Sample(item, Outcome.OK, None, ()) for item in short.plan.items]
         answered = judge.tool_answers(short, sent)
         write_gguf(weights, write_tiny_model(tmp_path / "other", "llama"), "llama", extra={**LONG, **OTHER})

@@ -11,11 +11,12 @@ from sqlalchemy import select
 from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.options import CheckOptions, Silent
+from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.run import run_check
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.store import Store
-from monitor.store.tables import Spending
+from monitor.store.tables import EndpointCheck, Sample, Spending
 from probes.plan import ProbeKind
 from tests.endpoints.scripted_model import ScriptedModel
 from tests.endpoints.server import Connection, Received, ScriptedServer
@@ -36,6 +37,19 @@ def test_what_a_check_by_hand_cost_counts_to_its_providers_day(tmp_path: Path) -
         spending = session.scalars(select(Spending)).one()
     assert (spending.provider, spending.reserved_microusd) == ("x", 0)
     assert spending.settled_microusd == round(sum(document.cost.usd or 0.0 for document in documents) * 1e6) > 0
+
+
+def test_what_a_check_by_hand_asked_can_be_drawn_again_from_what_is_stored_of_it(tmp_path: Path) -> None:
+    data, options = DataDir(tmp_path / "data"), CheckOptions(probes=(ProbeKind.LATENCY,))
+    with ScriptedServer(ScriptedModel()) as server:
+        run_check(endpoint_of(server, tmp_path), options, data, Silent())
+
+    with Store.open(data.database, at=clock.now()) as store, store.sessions.read() as session:
+        check = session.scalars(select(EndpointCheck)).one()
+        asked = session.scalars(select(Sample.item_key)).all()
+    drawn = Drawn(data.seed(), bytes.fromhex(check.nonce), check.slot_at)
+    again = make_plans(options, drawn, has_reference=False, extent=Extent(options.n))
+    assert sorted(asked) == sorted(item.key for plan in again.plans for item in plan.items)
 
 
 @pytest.mark.parametrize("most", [5, 8, 12])
