@@ -53,7 +53,7 @@ class Telling(_Document):
 
 
 class Check(_Document):
-    """One probe's conclusion. `p` is Holm-adjusted over the run's checks; `detectable` and `target` are in `unit`.
+    """One probe's conclusion. `p` is adjusted for all that the check tests; `detectable` and `target` are in `unit`.
     `tokens` are those that the endpoint told of, null where it told of none."""
 
     probe: str

@@ -181,7 +181,7 @@ def assess_answers(answers: EvalAnswers, past: Sequence[Sequence[Graded]], no_pa
     """`past`: the grades of the runs to compare with."""
     return assess_evals(
         marks_of(answers.now),
-        past=marks_of(one for run in past for one in run),
+        past=[marks_of(run) for run in past],
         reference=marks_of(answers.reference),
         no_past=Finding(Verdict.INCONCLUSIVE, no_past, unit=RATE, n=len({one.item for one in answers.now})),
         no_reference=answers.no_reference,

@@ -68,17 +68,25 @@ class AskedCheck:
     """The second half of a check: everything was asked, nothing is judged yet."""
 
     def __init__(
-        self, endpoint: EndpointConfig, ledger: Ledger, asked: Asked, judge: Judge, grading: Grading | None = None
+        self,
+        endpoint: EndpointConfig,
+        ledger: Ledger,
+        planned: Planned,
+        asked: Asked,
+        judge: Judge,
+        grading: Grading | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._ledger = ledger
+        self._planned = planned
         self._asked = asked
         self._judge = judge
         self._grading = grading
         self._enrolled = False
         self._baselines: list[BaselineValue] = []
 
-    def finish(self, planned: Planned, started: datetime) -> VerdictDocument:
+    def finish(self, started: datetime) -> VerdictDocument:
+        planned = self._planned
         checks: list[Check] = []
         said = Said()
         found_speed = Speed()
@@ -166,7 +174,9 @@ class AskedCheck:
     def _finish_judged(self, probe: ProbeKind, samples: Sequence[Sample]) -> Judged:
         past = self._ledger.past(probe)
         self._compared_with(past)
-        judged = self._judge.judge(probe, samples, past, no_baseline_reason=self._no_baseline_reason())
+        judged = self._judge.judge(
+            probe, samples, past, no_baseline_reason=self._no_baseline_reason(), shares=self._planned.shares
+        )
         role = self._ledger.finish(
             probe,
             replace(
@@ -196,10 +206,13 @@ class AskedCheck:
             reference=answers.reference,
             no_past=self._no_baseline_reason(),
             no_reference=answers.no_reference,
+            shares=self._planned.shares,
         )
         adds_up = accumulated(self._ledger.last_accumulated(), past, accepted, answers.now)
         tokens = Reported.of(samples).total
-        findings = findings_of(found, adds_up, self._ledger.screened, confirms=self._ledger.confirms)
+        findings = findings_of(
+            found, adds_up, self._ledger.screened, confirms=self._ledger.confirms, shares=self._planned.shares
+        )
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
         findings |= ambiguous_of(doubtful)
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
@@ -233,7 +246,9 @@ class AskedCheck:
 
         past, accepted = self._ledger.past_protocol()
         self._compared_with(past)
-        found = assess_protocol(answers.facts, accepted, no_past=self._no_baseline_reason())
+        found = assess_protocol(
+            answers.facts, accepted, no_past=self._no_baseline_reason(), shares=self._planned.shares
+        )
         tokens, findings = Reported.of(samples).total, findings_of(answers, found)
         said = Said(
             parameters=parameter_values(answers, found.before),
@@ -301,6 +316,7 @@ class AskedCheck:
             reference=answers.reference,
             no_past=self._no_baseline_reason(),
             no_reference=answers.no_reference,
+            shares=self._planned.shares,
         )
         tokens, findings = Reported.of(samples).total, findings_of(found)
         said = Said(rates=rate_values(answers), loops=loop_values(plan, answers))
@@ -329,7 +345,7 @@ class AskedCheck:
     ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
         span = Span(started - timedelta(days=REACH), started)
         moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
-        check = latency_check(found, moved, Reported.of(samples).total)
+        check = latency_check(found, moved, Reported.of(samples).total, self._planned.shares)
         evidence = latency_evidence(check, found, move_values(moved))
         self._ledger.finish(
             ProbeKind.LATENCY,

@@ -72,13 +72,15 @@ class Judge:
     def allowed(self) -> tuple[str, ...]:
         return self._reference.allowed
 
-    def judge(self, probe: ProbeKind, samples: Sequence[Sample], past: Past, *, no_baseline_reason: str) -> Judged:
+    def judge(
+        self, probe: ProbeKind, samples: Sequence[Sample], past: Past, *, no_baseline_reason: str, shares: int
+    ) -> Judged:
         """Causes are looked for only where something was found: that is when every candidate is scored."""
         checks = tuple(kind for kind in dict.fromkeys((probe, ProbeKind.ACCOUNTING)) if kind in self._wanted)
         candidates = measured_candidates(self._reference.allowed)
         expected = self._expect(probe, samples, candidates, {})
         material = self._material(probe, samples, past, expected, candidates, checks)
-        found = assess(material, no_baseline_reason=no_baseline_reason)
+        found = assess(material, no_baseline_reason=no_baseline_reason, shares=shares)
         if self._reference.engine is not None and needs_explanation(found):
             candidates = all_candidates(self._reference.engine)
             expected |= self._expect(probe, _first_prompts(samples), candidates, expected)

@@ -160,9 +160,9 @@ def move_values(found: Mapping[str, Move | None]) -> tuple[LatencyMoveValue, ...
     )
 
 
-def latency_check(found: Speed, compared: Mapping[str, Move | None], tokens: int | None) -> Check:
+def latency_check(found: Speed, compared: Mapping[str, Move | None], tokens: int | None, shares: int = 1) -> Check:
     """The median time to the first token, of the smallest prompts; judged where there is a past to hold it against."""
-    finding = latency_finding(compared) or Finding(Verdict.INCONCLUSIVE)
+    finding = latency_finding(compared, shares) or Finding(Verdict.INCONCLUSIVE)
     first = next((one for one in found.values if (one.metric, one.quantile) == ("ttft", 0.5)), None)
     if first is None:
         finding = Finding(Verdict.INAPPLICABLE, "no stream was answered")

@@ -63,10 +63,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plans in sending order, and the check's nonce; `tools` has the cases of the tool-call plan among them, `loops` the loops of the
-    agent loops', `evals` the items of the private suite's; `load` is under which the streams go, None where they go
-    one after another; `answer_tokens` what answers to cases and in loops are cut to, None for their usual room;
-    `doubtful` is how many ambiguous prompts calibration kept, None without one."""
+    """The plans in sending order, and the check's nonce; `tools` has the cases of the tool-call plan among them,
+    `loops` the loops of the agent loops', `evals` the items of the private suite's; `load` is under which the streams
+    go, None where they go one after another; `answer_tokens` what answers to cases and in loops are cut to, None for
+    their usual room; `doubtful` is how many ambiguous prompts calibration kept, None without one."""
 
     plans: tuple[Plan, ...]
     nonce: bytes
@@ -82,6 +82,12 @@ class Planned:
         """Whether it asks anything that the reference is asked too without saying how long an answer may be."""
         asked = [one.plan for one in (self.tools, self.evals) if one is not None]
         return any(item.request.keys().isdisjoint(TOKEN_LIMITS) for plan in asked for item in plan.items)
+
+    @property
+    def shares(self) -> int:
+        """Into so many equal parts the check's error is divided: one for each probe, and one for what tool calls add up
+        to with those of earlier checks."""
+        return len(self.plans) + (self.tools is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,8 @@ def _asked_and_judged(
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
         judge = Judge(reference, work.probes, progress, nonce=work.planned.nonce, answering_s=work.answering_s)
-        return Done(AskedCheck(endpoint, ledger, asked, judge, grading).finish(work.planned, started), asked.stop)
+        asked_check = AskedCheck(endpoint, ledger, work.planned, asked, judge, grading)
+        return Done(asked_check.finish(started), asked.stop)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -122,13 +122,18 @@ def accumulated(
 
 
 def findings_of(
-    found: ToolAssessment, adds_up: Accumulated | None, suspected: Collection[str], *, confirms: bool
+    found: ToolAssessment, adds_up: Accumulated | None, suspected: Collection[str], *, confirms: bool, shares: int = 1
 ) -> dict[str, Finding]:
     """By the name of the check: `tool_calls.trigger` against the endpoint's own runs, `fidelity.trigger` against the
-    reference. `suspected` are the checks that a confirming one is about."""
+    reference. `suspected` are the checks that a confirming one is about. A stage decides on repeats, not on a verdict:
+    what its p pays for are the tests of this run, and not the `shares` of the whole check."""
     drift = {_name(ProbeKind.TOOL_CALLS.value, family): finding for family, finding in found.drift.items()}
     staged = {
-        name: _confirmed(finding) if name in suspected else finding if confirms else _screened(finding)
+        name: _staged(finding, confirm, shares)
+        if name in suspected
+        else finding
+        if confirms
+        else _staged(finding, screen, shares)
         for name, finding in drift.items()
     }
     summed = {} if adds_up is None else {_ACCUMULATED: adds_up.found}
@@ -170,15 +175,10 @@ def _together(answers: ToolAnswers) -> tuple[RateValue, ...]:
     return rate_value("trigger_f1", found.f1, found.self_f1), distance
 
 
-def _screened(finding: Finding) -> Finding:
-    return finding if finding.adjusted_p is None else _staged(finding, screen(finding.adjusted_p))
-
-
-def _confirmed(finding: Finding) -> Finding:
-    return finding if finding.adjusted_p is None else _staged(finding, confirm(finding.adjusted_p))
-
-
-def _staged(finding: Finding, stage: Stage) -> Finding:
+def _staged(finding: Finding, stage_of: Callable[[float], Stage], shares: int) -> Finding:
+    if finding.adjusted_p is None:
+        return finding
+    stage = stage_of(finding.adjusted_p / shares)
     said = _SAID.get(stage)
     return replace(finding, stage=stage, reason=finding.reason if said is None else f"{finding.reason}, {said}")
 

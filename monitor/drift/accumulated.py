@@ -2,8 +2,9 @@
 
 The same questions are asked of all answers since the baseline together, by the same rule. They are asked when the runs
 have doubled, and each time pays for all times: so the chance of a false alarm is for the whole epoch, however long one
-looks. Bets on the p of run after run (`sequential`) would have to hold each run against all before it, as runs that
-share one baseline are not independent (DETECTION.md §2.5), and lose a change that stays among its own answers.
+looks. What is found stands beside whatever probes later checks have, and pays for the most of them. Bets on the p of
+run after run (`sequential`) would have to hold each run against all before it, as runs that share one baseline are not
+independent (DETECTION.md §2.5), and lose a change that stays among its own answers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from monitor.drift.family import RATE, answered
 from monitor.drift.findings import Finding
-from monitor.drift.multiplicity import Family, across_families
+from monitor.drift.multiplicity import MOST_SHARES, Family, across_families
 from monitor.drift.questions import Question
 from monitor.drift.rule import Verdict
 from monitor.drift.tool_questions import QUESTIONS, answers_of
@@ -71,11 +72,9 @@ class Accumulated:
             )
             for family in _FAMILIES
         }
-        adjusted = across_families({family: found.p_values for family, found in compared.items()})
-        findings = {
-            family: found.finding(min(1.0, len(LOOKS) * adjusted[family]) if family in adjusted else None)
-            for family, found in compared.items()
-        }
+        p_values = {family: found.p_values for family, found in compared.items()}
+        adjusted = across_families(p_values, len(LOOKS) * MOST_SHARES)
+        findings = {family: found.finding(adjusted.get(family)) for family, found in compared.items()}
         worst = min(findings, key=lambda family: _p(findings[family]))
         verdict = findings[worst].verdict
         if verdict is Verdict.OK and any(found.verdict is not Verdict.OK for found in findings.values()):

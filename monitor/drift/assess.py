@@ -15,6 +15,7 @@ from monitor.drift.fidelity import candidate_distance, fidelity_test
 from monitor.drift.findings import Assessment, Fidelity, Finding
 from monitor.drift.interval import Interval
 from monitor.drift.material import TARGET_PROFILE, Material, measured_candidates, without_cached
+from monitor.drift.multiplicity import shared
 from monitor.drift.observation import Observation
 from monitor.drift.rule import DRIFT_P, LAWFUL_SHIFT, Verdict, holm, judge
 from monitor.drift.shift import Prepared, ShiftTest, prepare, run_noise, shift_test
@@ -27,8 +28,9 @@ _FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
 _UNANSWERED = "no request was answered"
 
 
-def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Assessment:
-    """Test, adjust the p-values over the run's checks (Holm), and judge each. Causes are left to `explain`."""
+def assess(material: Material, *, no_baseline_reason: str, shares: int = 1, seed: int = 0) -> Assessment:
+    """Test, adjust the p-values over both checks (Holm) and for the `shares` of the whole one, and judge each. Causes
+    are left to `explain`."""
     new = without_cached(material.new)
     material = replace(material, new=new)
     prepared = _prepared(material)
@@ -39,9 +41,10 @@ def assess(material: Material, *, no_baseline_reason: str, seed: int = 0) -> Ass
         p_values["logprobs"] = moved.p
     if counts is not None and counts.p is not None:
         p_values["accounting"] = counts.p
-    adjusted = holm({name: p for name, p in p_values.items() if name in material.judged})
+    adjusted = shared(holm({name: p for name, p in p_values.items() if name in material.judged}), shares)
+    level = DRIFT_P / (max(1, len(adjusted)) * shares)
     return Assessment(
-        logprobs=_logprobs(material, prepared, moved, adjusted, no_baseline_reason, seed),
+        logprobs=_logprobs(material, prepared, moved, adjusted, level, no_baseline_reason, seed),
         accounting=_accounting(material, counts, adjusted, no_baseline_reason),
         fidelity=_ranked(_fidelity(material, seed), material, counts),
         counts=counts,
@@ -85,6 +88,7 @@ def _logprobs(
     prepared: Prepared | None,
     moved: ShiftTest | None,
     adjusted: Mapping[str, float],
+    level: float,
     no_baseline_reason: str,
     seed: int,
 ) -> Finding:
@@ -100,7 +104,7 @@ def _logprobs(
         return Finding(Verdict.INCONCLUSIVE, "no prompt in common with the baseline", baseline=_known(noise), n=n)
     p = adjusted.get("logprobs", moved.p)
     target, target_index = _target(material)
-    detectable = detectable_shift(prepared, DRIFT_P / max(1, len(adjusted)), target_index, seed=seed)
+    detectable = detectable_shift(prepared, level, target_index, seed=seed)
     verdict = judge(
         p,
         beyond_lawful=not moved.shift < LAWFUL_SHIFT,

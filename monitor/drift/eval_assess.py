@@ -5,12 +5,13 @@ Items are compared with themselves only, so that a suite that was changed still 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from monitor.drift.findings import Finding
 from monitor.drift.paired_items import Marks, PairedItems, compare_items
-from monitor.drift.rule import Verdict
-from monitor.drift.ternary import Difference, Margin, Outcome, detectable, outcome, verdict
+from monitor.drift.rule import DRIFT_P, SUSPECT_P, Verdict, holm
+from monitor.drift.ternary import Difference, Margin, Outcome, detectable, outcome
 
 RATE = "rate"
 # Of fewer items on both sides nothing is concluded.
@@ -29,16 +30,19 @@ class EvalAssessment:
 
 
 def assess_evals(
-    now: Marks, *, past: Marks, reference: Marks, no_past: Finding, no_reference: Finding
+    now: Marks, *, past: Sequence[Marks], reference: Marks, no_past: Finding, no_reference: Finding
 ) -> EvalAssessment:
-    """`no_past` and `no_reference` are what is said where there is none of them to compare with."""
-    drift = _against(now, past) if past else no_past
+    """`past` are the accepted runs; `no_past` and `no_reference` what is said where there is none of them to compare
+    with. Both findings are adjusted together, by Holm."""
+    drift = _against(now, *past) if past else no_past
     fidelity = _against(now, reference) if reference else no_reference
-    return EvalAssessment(drift, _standing(fidelity))
+    adjusted = holm({name: one.p for name, one in (("drift", drift), ("fidelity", fidelity)) if one.p is not None})
+    return EvalAssessment(_judged(drift, adjusted.get("drift")), _standing(_judged(fidelity, adjusted.get("fidelity"))))
 
 
-def _against(now: Marks, other: Marks) -> Finding:
-    found = compare_items(now, other)
+def _against(now: Marks, *others: Marks) -> Finding:
+    """Not judged yet by its p."""
+    found = compare_items(now, *others)
     items = 0 if found is None else found.items
     if found is None or found.difference is None or items < LEAST_ITEMS:
         why = f"{items} item{'' if items == 1 else 's'} in common, and {LEAST_ITEMS} are needed"
@@ -49,9 +53,8 @@ def _against(now: Marks, other: Marks) -> Finding:
 def _finding(found: PairedItems, moved: Difference) -> Finding:
     """That single items changed is no matter as long as they make no difference of the rate beyond the margin."""
     said = outcome(moved, MARGIN)
-    p = found.p if said is Outcome.FAIL else 1.0
     return Finding(
-        verdict=verdict([said], p),
+        verdict=Verdict.OK if said is Outcome.PASS else Verdict.INCONCLUSIVE,
         reason=f"{len(found.gained)} items gained, {len(found.lost)} lost",
         value=moved.value,
         unit=RATE,
@@ -59,10 +62,16 @@ def _finding(found: PairedItems, moved: Difference) -> Finding:
         baseline=found.there.value,
         detectable=detectable(moved),
         target=MARGIN.width,
-        p=found.p,
-        adjusted_p=p,
+        p=found.p if said is Outcome.FAIL else 1.0,
         n=found.items,
     )
+
+
+def _judged(finding: Finding, p: float | None) -> Finding:
+    if p is None:
+        return finding
+    proven = Verdict.DRIFT if p <= DRIFT_P else Verdict.SUSPECT if p <= SUSPECT_P else finding.verdict
+    return replace(finding, verdict=proven, adjusted_p=p)
 
 
 def _standing(finding: Finding) -> Finding:

@@ -75,14 +75,15 @@ def answered(sides: Sequence[tuple[Question[Any], Paired]], which: str = "in com
 
 
 def judged(
-    drift: Mapping[Family, Compared], fidelity: Mapping[Family, Compared]
+    drift: Mapping[Family, Compared], fidelity: Mapping[Family, Compared], shares: int
 ) -> tuple[dict[Family, Finding], dict[Family, Finding]]:
     """The findings of both, of which all that was tested is adjusted together: Bonferroni's p within a family, Holm's
-    over all of them. `fidelity` is standing: to differ from the reference is said once, and is no event."""
+    over all of them, and what the `shares` of the check ask. `fidelity` is standing: to differ from the reference is
+    said once, and is no event."""
     now, here = "now", "here"
     asked = {f"{family} {now}": found.p_values for family, found in drift.items()}
     asked |= {f"{family} {here}": found.p_values for family, found in fidelity.items()}
-    adjusted = across_families(asked)
+    adjusted = across_families(asked, shares)
     return (
         {family: found.finding(adjusted.get(f"{family} {now}")) for family, found in drift.items()},
         {family: _standing(found.finding(adjusted.get(f"{family} {here}"))) for family, found in fidelity.items()},

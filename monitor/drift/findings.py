@@ -13,7 +13,8 @@ from monitor.drift.stages import Stage
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` after Holm.
+    """What one check found. `reason` says why there is no conclusion; p is as tested, `adjusted_p` for all
+    that its check tests.
 
     stage: how far a suspicion got, which fresh answers are to confirm.
     """

@@ -14,6 +14,7 @@ import numpy as np
 
 from monitor.drift.findings import Finding
 from monitor.drift.latency_shift import Hour, LatencyShift, latency_shift
+from monitor.drift.multiplicity import shared
 from monitor.drift.rule import SUSPECT_P, Verdict
 
 DAYS, WEEKS = 3, 4
@@ -55,12 +56,13 @@ def moved(times: Sequence[Timed]) -> Move | None:
     return Move(found, sides in ({1}, {-1}))
 
 
-def latency_finding(moves: Mapping[str, Move | None]) -> Finding | None:
-    """What the moves of several times say together, with Bonferroni's p; None where there is nothing to compare."""
+def latency_finding(moves: Mapping[str, Move | None], shares: int = 1) -> Finding | None:
+    """What the moves of several times say together, with Bonferroni's p, also for the `shares` of the check; None where
+    there is nothing to compare."""
     known = {name: move for name, move in moves.items() if move is not None}
     if not known:
         return None
-    p = {name: min(1.0, len(known) * move.found.p) for name, move in known.items()}
+    p = shared({name: move.found.p for name, move in known.items()}, len(known) * shares)
     told = [name for name, move in known.items() if move.held and p[name] <= SUSPECT_P and move.found.is_far]
     still = all(move.found.is_within for move in known.values())
     verdict = Verdict.SUSPECT if told else Verdict.OK if still else Verdict.INCONCLUSIVE

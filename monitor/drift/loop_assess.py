@@ -53,15 +53,15 @@ class LoopAssessment:
 
 
 def assess_loops(
-    now: LoopSide, *, past: LoopSide, reference: LoopSide, no_past: str, no_reference: str
+    now: LoopSide, *, past: LoopSide, reference: LoopSide, no_past: str, no_reference: str, shares: int = 1
 ) -> LoopAssessment:
-    """`no_past` and `no_reference` say why there are none of them to compare with."""
+    """`no_past` and `no_reference` say why there are none of them to compare with; `shares` are those of the check."""
     drift = {
         family: answered(asked(now, past)) if past else _nothing(Verdict.INCONCLUSIVE, no_past, now)
         for family, asked in _QUESTIONS.items()
     }
     work = answered(_work(now, reference)) if reference else _nothing(Verdict.INAPPLICABLE, no_reference, now)
-    changed, standing = judged(drift, {Family.LOOP: work})
+    changed, standing = judged(drift, {Family.LOOP: work}, shares)
     return LoopAssessment(changed, standing[Family.LOOP])
 
 

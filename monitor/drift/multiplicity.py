@@ -1,4 +1,4 @@
-"""Many questions at once: the families of one run, all endpoints of the page, and epoch after epoch."""
+"""Many questions at once: the families of one run, the probes of one check, all endpoints of the page, and epochs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Self, TypeVar
 from monitor.drift.rule import holm
 
 Name = TypeVar("Name", bound=str)
+
+# Of a check of all probes, and of what its tool calls add up to with those before.
+MOST_SHARES = 6
 
 
 class Family(StrEnum):
@@ -26,11 +29,19 @@ class Family(StrEnum):
     LOGPROBS = "logprobs"
 
 
-def across_families(p_values: Mapping[Name, Sequence[float]]) -> dict[Name, float]:
-    """Adjusted p of every family that was asked anything: Bonferroni's inside it, Holm's over all of them."""
+def shared(p_values: Mapping[Name, float], shares: int) -> dict[Name, float]:
+    """p of a probe's tests, adjusted already for each other, adjusted for the other probes of its check as well, which
+    have as large a share of the error each. That is Bonferroni's where Holm's would do: probes are judged one after the
+    other, and what was found of the first is written down before the last is judged."""
+    return {name: min(1.0, shares * p) for name, p in p_values.items()}
+
+
+def across_families(p_values: Mapping[Name, Sequence[float]], shares: int = 1) -> dict[Name, float]:
+    """Adjusted p of every family that was asked anything: Bonferroni's inside it, Holm's over all of them, and what the
+    `shares` of the check ask."""
     asked = {family: min(1.0, len(p) * min(p)) for family, p in p_values.items() if p}
     adjusted = holm({str(family): p for family, p in asked.items()})
-    return {family: adjusted[str(family)] for family in asked}
+    return shared({family: adjusted[str(family)] for family in asked}, shares)
 
 
 def e_bh(e_values: Mapping[str, float], alpha: float) -> frozenset[str]:

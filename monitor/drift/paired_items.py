@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from monitor.drift.rates import Rate, rate
+from monitor.drift.resplit import Deals, upper_tail
 from monitor.drift.ternary import Difference, difference
 from monitor.drift.trigger import Paired
-from monitor.drift.twins import twins_test
 
 # Of each item, by its hash, whether each repeat's answer is right; None where it could not be graded.
 Marks = Mapping[str, Sequence[bool | None]]
@@ -19,8 +23,8 @@ class PairedItems:
     """What the items say that both sides were asked.
 
     gained, lost: the items of which more answers are right on this side than on the other, and fewer; in the order of
-    their hashes. p: McNemar's exact two-sided one of both counts. here, there: shares of right answers among those
-    compared; `here.excluded` and `there.excluded` count answers left out: `ungraded`, which their side could not grade,
+    their hashes. p: exact and two-sided, of so many more or fewer right answers. here, there: shares of right answers
+    among those compared; `here.excluded` and `there.excluded` count answers left out: `ungraded`, which their side could not grade,
     and `unpaired`, whose counterpart is missing or ungraded. difference: here minus there with its interval over
     items, None for fewer than two items. items: how many are compared; not_compared: how many of the others there are.
     """
@@ -35,39 +39,75 @@ class PairedItems:
     not_compared: int
 
 
-def compare_items(here: Marks, there: Marks) -> PairedItems | None:
-    """Pair the repeats of each item in their order; what either side lacks or could not grade is left out of both.
+def compare_items(here: Marks, *there: Marks) -> PairedItems | None:
+    """`there` are the runs to compare with, or the one of the reference. Of each item as many graded repeats count as
+    every run has that asked it; one that no other run was asked, because the suite has changed, is in no comparison.
+    None where nothing can be compared.
 
-    Of an item's paired answers it counts on which side more are right: with one repeat that is McNemar's test, and with
-    several it is as exact, since where nothing differs the two sides of an item may change places. An item that one
-    side was not asked, because the suite has changed, is in no comparison. None where nothing can be compared.
+    Where nothing changed, the runs of an item may change places, whatever its repeats within a run have in common: p is
+    exact by that alone. Of one other run and one repeat it is McNemar's.
     """
-    pairs = {item: _paired(here[item], there[item]) for item in sorted(here.keys() & there.keys())}
-    compared = {item: found for item, found in pairs.items() if found}
+    compared = {item: found for item in sorted(here) if (found := _right(item, here, there)) is not None}
     if not compared:
         return None
-    right = {item: (sum(a for a, _ in found), sum(b for _, b in found)) for item, found in compared.items()}
-    asked = [len(found) for found in compared.values()]
-    ours, theirs = ([counts[side] for counts in right.values()] for side in (0, 1))
-    gained = tuple(item for item, (a, b) in right.items() if a > b)
-    lost = tuple(item for item, (a, b) in right.items() if a < b)
+    ours, asked = [one.here for one in compared.values()], [one.of for one in compared.values()]
+    theirs, asked_there = [sum(one.there) for one in compared.values()], [one.of_there for one in compared.values()]
+    paired = Paired.of(ours, asked, theirs, asked_there)
+    ahead = dict(zip(compared, (paired.x * paired.r_y - paired.y * paired.r_x).tolist(), strict=True))
+    items = here.keys() | {item for run in there for item in run}
     return PairedItems(
-        gained=gained,
-        lost=lost,
-        p=twins_test(len(gained), len(lost)),
-        here=rate(sum(ours), sum(asked), excluded=_excluded(here, sum(asked))),
-        there=rate(sum(theirs), sum(asked), excluded=_excluded(there, sum(asked))),
-        difference=difference(Paired.of(ours, asked, theirs, asked)),
+        gained=tuple(item for item in compared if ahead[item] > 0),
+        lost=tuple(item for item in compared if ahead[item] < 0),
+        p=_two_sided(list(compared.values())),
+        here=rate(sum(ours), sum(asked), excluded=_excluded([here], sum(asked))),
+        there=rate(sum(theirs), sum(asked_there), excluded=_excluded(there, sum(asked_there))),
+        difference=difference(paired),
         items=len(compared),
-        not_compared=len(here.keys() | there.keys()) - len(compared),
+        not_compared=len(items) - len(compared),
     )
 
 
-def _paired(here: Sequence[bool | None], there: Sequence[bool | None]) -> list[tuple[bool, bool]]:
-    return [(a, b) for a, b in zip(here, there, strict=False) if a is not None and b is not None]
+class _Right(NamedTuple):
+    """Right answers to one item: `of` a run's repeats `here`, and in each of the other runs."""
+
+    here: int
+    there: tuple[int, ...]
+    of: int
+
+    @property
+    def of_there(self) -> int:
+        return self.of * len(self.there)
 
 
-def _excluded(side: Marks, compared: int) -> dict[str, int]:
-    graded = sum(mark is not None for marks in side.values() for mark in marks)
-    ungraded = sum(mark is None for marks in side.values() for mark in marks)
-    return {name: count for name, count in (("ungraded", ungraded), ("unpaired", graded - compared)) if count}
+def _right(item: str, here: Marks, there: Sequence[Marks]) -> _Right | None:
+    ours, *others = ([mark for mark in run.get(item, ()) if mark is not None] for run in (here, *there))
+    asked = [marks for marks in others if marks]
+    if not ours or not asked:
+        return None
+    of = min(map(len, (ours, *asked)))
+    return _Right(sum(ours[:of]), tuple(sum(marks[:of]) for marks in asked), of)
+
+
+def _two_sided(found: Sequence[_Right]) -> float:
+    more = upper_tail(sum(one.here for one in found), [_dealt(one.here, *one.there) for one in found])
+    wrong = [_Right(one.of - one.here, tuple(one.of - right for right in one.there), one.of) for one in found]
+    fewer = upper_tail(sum(one.here for one in wrong), [_dealt(one.here, *one.there) for one in wrong])
+    return min(1.0, 2.0 * min(more, fewer))
+
+
+def _dealt(*right: int) -> Deals:
+    return _any_of(tuple(sorted(right)))
+
+
+@lru_cache(maxsize=4_096)
+def _any_of(right: tuple[int, ...]) -> Deals:
+    """Each of the runs may be the one that is compared."""
+    values, times = np.unique(np.array(right, dtype=np.int64), return_counts=True)
+    return Deals(values, times / len(right))
+
+
+def _excluded(sides: Sequence[Marks], compared: int) -> dict[str, int]:
+    marks = [mark for side in sides for marks in side.values() for mark in marks]
+    ungraded = marks.count(None)
+    counts = (("ungraded", ungraded), ("unpaired", len(marks) - ungraded - compared))
+    return {name: count for name, count in counts if count}

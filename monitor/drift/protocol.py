@@ -13,6 +13,7 @@ import numpy as np
 from monitor.drift.accounting import count_test
 from monitor.drift.feature_shift import Histograms, feature_test, stack_change
 from monitor.drift.findings import Finding
+from monitor.drift.multiplicity import shared
 from monitor.drift.observation import Observation
 from monitor.drift.rule import DRIFT_P, SUSPECT_P, Verdict, holm
 from monitor.drift.ternary import Outcome, verdict
@@ -29,6 +30,7 @@ _LISTS = frozenset(
 )
 _CLEAR = (Effect.ACTS, Effect.IGNORED, Effect.REFUSED)
 _LONGEST = 60
+# Each with an equal part of the error of the run, and Holm's within it.
 _FAMILIES = 3
 
 FeatureCounts = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -90,33 +92,30 @@ class ProtocolAssessment:
         return self.parameters, self.stack, self.tokens
 
 
-def assess_protocol(now: ProtocolFacts, past: Sequence[ProtocolFacts], *, no_past: str) -> ProtocolAssessment:
-    """`no_past` says why there is nothing to compare with."""
+def assess_protocol(
+    now: ProtocolFacts, past: Sequence[ProtocolFacts], *, no_past: str, shares: int = 1
+) -> ProtocolAssessment:
+    """`no_past` says why there is nothing to compare with; `shares` are those of the check."""
     if not past:
         none = Finding(Verdict.INCONCLUSIVE, no_past, unit="changes")
         parameters, stack = replace(none, n=len(now.effects)), replace(none, n=_responses(now.features))
         return ProtocolAssessment(parameters, stack, replace(none, unit="token", n=len(now.prompt_tokens)), {}, ())
-    parameters, before = _parameters(now.effects, [run.effects for run in past])
-    stack, moves = _stack(now.features, _together(run.features for run in past))
-    return ProtocolAssessment(parameters, stack, _tokens(now.prompt_tokens, past), before, moves)
-
-
-def _adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Holm's within the family, Bonferroni's over the three of a run."""
-    return {name: min(1.0, _FAMILIES * p) for name, p in holm(p_values).items()}
+    parts = _FAMILIES * shares
+    parameters, before = _parameters(now.effects, [run.effects for run in past], parts)
+    stack, moves = _stack(now.features, _together(run.features for run in past), parts)
+    return ProtocolAssessment(parameters, stack, _tokens(now.prompt_tokens, past, parts), before, moves)
 
 
 def _parameters(
-    now: Mapping[str, EffectSeen], past: Sequence[Mapping[str, EffectSeen]]
+    now: Mapping[str, EffectSeen], past: Sequence[Mapping[str, EffectSeen]], parts: int
 ) -> tuple[Finding, dict[str, Effect]]:
     seen = {name: _settled([run[name] for run in past if name in run]) for name in now}
     before = {name: found for name, found in seen.items() if found is not None}
     comparable = {name: found for name, found in before.items() if now[name].effect in _CLEAR}
     changed = [name for name, found in comparable.items() if now[name].effect is not found.effect]
     # Either it never did what it was seen to do before, or it does so still: one of the two findings is wrong.
-    adjusted = _adjusted(
-        {name: max(found.error, now[name].error) if name in changed else 1.0 for name, found in comparable.items()}
-    )
+    errors = {name: max(found.error, now[name].error) if name in changed else 1.0 for name, found in comparable.items()}
+    adjusted = shared(holm(errors), parts)
     clear = {name: found.effect for name, found in before.items()}
     if not before:
         why = "no parameter was clear in the accepted runs"
@@ -152,7 +151,7 @@ def _settled(seen: Sequence[EffectSeen]) -> EffectSeen | None:
     return EffectSeen(clear[0].effect, prod(one.error for one in clear))
 
 
-def _stack(now: FeatureCounts, past: FeatureCounts) -> tuple[Finding, tuple[FeatureMove, ...]]:
+def _stack(now: FeatureCounts, past: FeatureCounts, parts: int) -> tuple[Finding, tuple[FeatureMove, ...]]:
     strata = {
         feature: [
             Histograms(past[kind][feature], features[feature])
@@ -163,7 +162,7 @@ def _stack(now: FeatureCounts, past: FeatureCounts) -> tuple[Finding, tuple[Feat
         if feature not in VARYING
     }
     p_values = {feature.value: _p(sides) for feature, sides in strata.items() if sides}
-    adjusted = _adjusted(p_values)
+    adjusted = shared(holm(p_values), parts)
     events = {feature for feature in p_values if any(stack_change(side) for side in strata[Feature(feature)])}
     moves = tuple(
         FeatureMove(feature, *_ends(strata[feature]), adjusted[feature], feature in events)
@@ -230,7 +229,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _tokens(now: Mapping[str, int], past: Sequence[ProtocolFacts]) -> Finding:
+def _tokens(now: Mapping[str, int], past: Sequence[ProtocolFacts], parts: int) -> Finding:
     before = [_count(key, rep, tokens) for rep, run in enumerate(past) for key, tokens in run.prompt_tokens.items()]
     test = count_test(before, [_count(key, 0, tokens) for key, tokens in now.items()])
     if test is None:
@@ -243,7 +242,7 @@ def _tokens(now: Mapping[str, int], past: Sequence[ProtocolFacts]) -> Finding:
             counted[key].add(tokens)
     common = [key for key in now if key in counted]
     moved = [key for key in common if now[key] not in counted[key]]
-    p = min(1.0, _FAMILIES * test.p)
+    p = min(1.0, parts * test.p)
     if not moved:
         return Finding(Verdict.OK, unit="token", value=0.0, adjusted_p=p, n=len(common))
     return Finding(

@@ -30,8 +30,8 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def judge(p: float, *, beyond_lawful: bool, detectable: float, target: float) -> Verdict:
-    """p is Holm-adjusted. A move within the lawful level is no drift, however sure it is. `ok` needs a run that could
-    have seen the target shift."""
+    """p is adjusted for all that the check tests. A move within the lawful level is no drift, however sure it is. `ok`
+    needs a run that could have seen the target shift."""
     if beyond_lawful and p <= DRIFT_P:
         return Verdict.DRIFT
     if beyond_lawful and p <= SUSPECT_P:

@@ -67,7 +67,7 @@ def outcome(found: Difference | None, margin: Margin) -> Outcome:
 
 
 def verdict(found: Iterable[Outcome], p: float) -> Verdict:
-    """What the outcomes of one family say by the one rule of a run; p is Holm-adjusted, and of what is beyond a margin.
+    """What the outcomes of one family say by the one rule of a run; p is adjusted, and of what is beyond a margin.
     A failure that p does not bear out concludes nothing."""
     if p <= SUSPECT_P:
         return Verdict.DRIFT if p <= DRIFT_P else Verdict.SUSPECT

@@ -42,13 +42,19 @@ class ToolAssessment:
 
 
 def assess_tools(
-    now: Sequence[Scored], *, past: Sequence[Scored], reference: Sequence[Scored], no_past: str, no_reference: str
+    now: Sequence[Scored],
+    *,
+    past: Sequence[Scored],
+    reference: Sequence[Scored],
+    no_past: str,
+    no_reference: str,
+    shares: int = 1,
 ) -> ToolAssessment:
-    """`no_past` and `no_reference` say why there are none of them to compare with."""
+    """`no_past` and `no_reference` say why there are none of them to compare with; `shares` are those of the check."""
     drift = {family: _compared(family, now, past, no_past) for family in _FAMILIES}
     fidelity = {family: _compared(family, now, reference, no_reference) for family in _QUALITY}
     fidelity[Family.TWINS] = _twins(now)
-    return ToolAssessment(*judged(drift, fidelity))
+    return ToolAssessment(*judged(drift, fidelity, shares))
 
 
 def _compared(family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str) -> Compared:

@@ -9,10 +9,11 @@ import pytest
 
 from monitor.check.budget import Budget
 from monitor.check.eval_suite import EvalSuite, eval_plan
-from monitor.check.options import CheckOptions
+from monitor.check.options import OFFERED, QUICK, CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
 from monitor.check.protocol import protocol_plan
 from monitor.config.asking import AGENT_LOOPS, PROTOCOL
+from monitor.drift.multiplicity import MOST_SHARES
 from monitor.errors import BudgetError, UsageError
 from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
@@ -196,6 +197,21 @@ def test_the_configurations_estimate_of_agent_loops_is_what_a_check_plans() -> N
 
     (plan,) = made.plans
     assert len(plan.foreseen) == AGENT_LOOPS
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        (CheckOptions(), 2),
+        (CheckOptions(probes=(ProbeKind.TOOL_CALLS,)), 2),
+        (CheckOptions(probes=QUICK), MOST_SHARES - 1),
+        (CheckOptions(probes=OFFERED, whole_suite=True), MOST_SHARES),
+    ],
+)
+def test_each_probe_of_a_check_has_a_share_of_its_error(options: CheckOptions, shares: int) -> None:
+    made = make_plans(options, Drawn(SEED, NONCE, AT), has_reference=True, extent=Extent(40))
+
+    assert made.shares == shares
 
 
 @pytest.mark.parametrize("budget", [Budget(requests=200), Budget(tokens=150_000)])

@@ -15,6 +15,7 @@ from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.run import run_check
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
+from monitor.drift.rule import Verdict
 from monitor.store import Store
 from monitor.store.tables import EndpointCheck, Sample, Spending
 from probes.plan import ProbeKind
@@ -50,6 +51,22 @@ def test_what_a_check_by_hand_asked_can_be_drawn_again_from_what_is_stored_of_it
     drawn = Drawn(data.seed(), bytes.fromhex(check.nonce), check.slot_at)
     again = make_plans(options, drawn, has_reference=False, extent=Extent(options.n))
     assert sorted(asked) == sorted(item.key for plan in again.plans for item in plan.items)
+
+
+def test_what_one_probe_finds_pays_for_all_probes_of_the_check(tmp_path: Path) -> None:
+    data, models = DataDir(tmp_path / "data"), [ScriptedModel(), ScriptedModel(extra_prompt_tokens=7)]
+    options = CheckOptions(probes=(ProbeKind.ACCOUNTING, ProbeKind.LATENCY), n=16)
+    with ScriptedServer(models[0]) as server:
+        endpoint = endpoint_of(server, tmp_path)
+        run_check(endpoint, options, data, Silent())
+        server.handler = models[1]
+        document = run_check(endpoint, options, data, Silent())
+
+    with Store.open(data.database, at=clock.now()) as store:
+        (found,) = store.evidence(document.run_ids[0])
+    assert (found.metric, found.verdict) == ("accounting", Verdict.DRIFT)
+    assert found.p is not None
+    assert found.adjusted_p == 2 * found.p
 
 
 @pytest.mark.parametrize("most", [5, 8, 12])

@@ -45,6 +45,12 @@ def test_a_suspicion_is_screened_once_and_then_confirmed_or_not(
     assert found["fidelity.trigger"].stage is None
 
 
+def test_a_stage_pays_for_the_tests_of_its_run_and_not_for_the_other_probes_of_the_check() -> None:
+    found = findings_of(assessed(5 * 0.02), None, (), confirms=False, shares=5)
+
+    assert found["tool_calls.trigger"].stage is Stage.HIT
+
+
 def past(run_id: str, runs: int = 1) -> Past:
     members = tuple(BaselineMember(f"{run_id}{number or ''}", BaselineRole.ACCEPTED) for number in range(runs))
     tools, active = ProbeKind.TOOL_CALLS, BaselineStatus.ACTIVE

@@ -16,7 +16,7 @@ def marks(items: int, right: int, *, since: int = 0) -> Marks:
     return {f"{item:04}": [item - since < right] for item in range(since, since + items)}
 
 
-def drift(now: Marks, past: Marks) -> Finding:
+def drift(now: Marks, *past: Marks) -> Finding:
     return assess_evals(now, past=past, reference={}, no_past=NO_PAST, no_reference=NO_REFERENCE).drift
 
 
@@ -46,8 +46,29 @@ def test_items_that_changed_places_are_no_drift() -> None:
     assert drift(now, past).verdict is Verdict.OK
 
 
+def test_every_accepted_run_counts() -> None:
+    """Eleven of 400 answers in the first run were luck, of which the four after it know nothing."""
+    lucky, usual = marks(400, 311), marks(400, 300)
+
+    assert drift(usual, lucky).value == pytest.approx(-11 / 400)
+    assert drift(usual, lucky, *[usual] * 4).value == pytest.approx(-11 / 400 / 5)
+    few = marks(60, 53)
+    assert drift(few, marks(60, 60)).verdict is Verdict.INCONCLUSIVE
+    assert drift(few, *[marks(60, 60)] * 5).verdict is Verdict.DRIFT
+
+
+def test_what_differs_from_past_and_reference_pays_for_both_questions() -> None:
+    now, past, reference = marks(60, 50), marks(60, 60), marks(60, 60)
+    alone = drift(now, past)
+    both = assess_evals(now, past=[past], reference=reference, no_past=NO_PAST, no_reference=NO_REFERENCE)
+
+    assert alone.adjusted_p is not None
+    assert both.drift.adjusted_p == pytest.approx(2 * alone.adjusted_p)
+    assert both.fidelity.adjusted_p == pytest.approx(2 * alone.adjusted_p)
+
+
 def test_the_distance_to_the_reference_is_never_drift() -> None:
-    found = assess_evals(marks(60, 30), past={}, reference=marks(60, 60), no_past=NO_PAST, no_reference=NO_REFERENCE)
+    found = assess_evals(marks(60, 30), past=(), reference=marks(60, 60), no_past=NO_PAST, no_reference=NO_REFERENCE)
     assert found.drift is NO_PAST
     assert (found.fidelity.verdict, found.fidelity.value) == (Verdict.SUSPECT, -0.5)
 

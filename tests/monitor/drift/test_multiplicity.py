@@ -13,6 +13,18 @@ def test_a_family_pays_for_its_tests_and_the_run_for_its_families() -> None:
     assert adjusted == {Family.TRIGGER: pytest.approx(0.04), Family.LOOP: pytest.approx(0.04)}
 
 
+@given(st.lists(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4), min_size=1, max_size=6))
+@settings(max_examples=50)
+def test_no_p_is_smaller_than_bonferronis_over_all_shares_would_leave_it(families: list[list[float]]) -> None:
+    asked = {f"{place}": p for place, p in enumerate(families)}
+    alone, among_six = across_families(asked), across_families(asked, 6)
+
+    assert among_six == {name: min(1.0, 6 * p) for name, p in alone.items()}
+    assert min(among_six.values()) == pytest.approx(
+        min(1.0, min(6 * len(asked) * min(1.0, len(p) * min(p)) for p in families))
+    )
+
+
 def test_one_of_two_hundred_endpoints_needs_four_thousand() -> None:
     others = {f"endpoint-{i}": 1.0 for i in range(199)}
     assert e_bh({**others, "moved": 3_999.0}, 0.05) == frozenset()

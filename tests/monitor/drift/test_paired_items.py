@@ -63,6 +63,17 @@ def test_the_sides_can_change_places(pairs: dict[str, tuple[list[bool | None], l
     assert set(found.gained).isdisjoint(found.lost)
 
 
+def test_several_runs_are_as_many_ways_to_be_the_one_that_is_compared() -> None:
+    """Of three runs one fails all of three items: each of them is as likely to be this one, item by item."""
+    right, wrong = ({name: [found] for name in "abc"} for found in (True, False))
+    found = compare_items(wrong, right, right)
+
+    assert found is not None
+    assert found.p == pytest.approx(2 / 3**3)
+    assert (found.there.numerator, found.there.denominator) == (6, 6)
+    assert found.lost == ("a", "b", "c")
+
+
 def test_an_unchanged_endpoint_is_seldom_called_changed_and_a_worse_one_mostly() -> None:
     rng = np.random.default_rng(7)
     share = rng.beta(4, 1, size=150)
