@@ -58,7 +58,7 @@ class Accumulated:
         return self.runs >= EPOCH
 
     def with_run(self, now: Sequence[Scored]) -> Accumulated:
-        added = replace(self, after=_together(self.after, _counts(now)), runs=self.runs + 1)
+        added = replace(self, after=_together(self.after, _counts(now), self.before), runs=self.runs + 1)
         return replace(added, found=added._look()) if added.runs in LOOKS else added
 
     def _look(self) -> Finding:
@@ -97,10 +97,15 @@ def _counts(answers: Sequence[Scored]) -> Counts:
     }
 
 
-def _together(before: Counts, now: Counts) -> Counts:
+def _together(one: Counts, other: Counts, known: Counts) -> Counts:
+    """Of the known cases alone: most of a week's are never asked again, and an epoch has many weeks."""
     return {
-        name: {key: _sum(before[name].get(key), now[name].get(key)) for key in (*before[name], *now[name])}
-        for name in before
+        name: {
+            key: _sum(one[name].get(key), other[name].get(key))
+            for key in (*one[name], *other[name])
+            if key in known[name]
+        }
+        for name in one
     }
 
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from monitor.drift.observation import FloatArray
 from monitor.drift.rates import Rate, rate
-from monitor.drift.resplit import MOST_WAYS, Deals, IntArray, upper_tail, ways
+from monitor.drift.resplit import RUN_LEVEL_WAYS, Deals, IntArray, upper_tail, ways
 
 _UNIT = 1.0 / 64.0
+# Ways to deal a stratum times its values: 32 MB of counts.
+_MOST_CELLS = 4_000_000
 # A feature is deterministic where so many responses of the baseline showed one value; another value is believed when
 # it was seen so often.
 DETERMINISTIC_AFTER = 200
@@ -35,13 +37,13 @@ class FeatureTest:
     new_values: tuple[str, ...]
 
 
-def feature_test(strata: Iterable[Histograms], *, most: int = MOST_WAYS, seed: int = 0) -> FeatureTest | None:
+def feature_test(strata: Iterable[Histograms], *, most: int = RUN_LEVEL_WAYS, seed: int = 0) -> FeatureTest | None:
     """G-test by dealing the pooled responses anew within each stratum; None where no stratum has both windows.
 
     A light run asks another share of the probes each hour: where a feature depends on what was asked (content beside a
     call, tokens a chunk), strata are the kinds of probe; for the others one stratum will do. The joint histogram of
     whole vectors is tested the same way, by their hashes. `most`: as for `arguments_test`; of one stratum no p is below
-    one over it.
+    one over it. Of a feature that is another one in every response there are fewer, as memory is not without an end.
     """
     rng = np.random.default_rng(seed)
     observed, g, deals, new_values = 0, 0.0, [], set()
@@ -52,7 +54,7 @@ def feature_test(strata: Iterable[Histograms], *, most: int = MOST_WAYS, seed: i
         )
         if not new.sum() or not baseline.sum():
             continue
-        dealt = ways(new, baseline, most, rng)
+        dealt = ways(new, baseline, min(most, _MOST_CELLS // len(values)), rng)
         statistics = _g(dealt.counts, new + baseline)
         on_lattice = np.rint(statistics / _UNIT).astype(np.int64)
         observed, g = observed + int(on_lattice[dealt.seen]), g + float(statistics[dealt.seen])

@@ -24,9 +24,10 @@ class PairedItems:
 
     gained, lost: the items of which more answers are right on this side than on the other, and fewer; in the order of
     their hashes. p: exact and two-sided, of so many more or fewer right answers. here, there: shares of right answers
-    among those compared; `here.excluded` and `there.excluded` count answers left out: `ungraded`, which their side could not grade,
-    and `unpaired`, whose counterpart is missing or ungraded. difference: here minus there with its interval over
-    items, None for fewer than two items. items: how many are compared; not_compared: how many of the others there are.
+    among those compared; `here.excluded` and `there.excluded` count answers left out: `ungraded`, which their side
+    could not grade, and `unpaired`, whose counterpart is missing or ungraded. difference: here minus there with its
+    interval over items, None for fewer than two items. items: how many are compared; not_compared: how many of the
+    others there are.
     """
 
     gained: tuple[str, ...]

@@ -22,8 +22,9 @@ from monitor.drift.observation import FloatArray
 IntArray = NDArray[np.int64]
 # Below this a tail is the rounding of the transforms that computed it.
 SMALLEST_P = 1e-12
-# Ways to deal one prompt's answers that are looked at one by one. 200,000 where a run's verdict hangs on random ones.
-MOST_WAYS = 20_000
+# Ways to deal one prompt's answers that are looked at one by one; and as many where a run's verdict may hang on random
+# ones of a single stratum.
+MOST_WAYS, RUN_LEVEL_WAYS = 20_000, 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -105,6 +105,7 @@ def test_cases_that_the_baseline_does_not_know_say_nothing() -> None:
 
     assert state.found.verdict is Verdict.INCONCLUSIVE
     assert state.found.reason.endswith("5 cases in common, and 8 are needed")
+    assert max(len(counted) for counted in state.after.values()) == 5
 
 
 @pytest.mark.soak

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -49,6 +50,19 @@ def test_an_unchanged_mixture_is_called_no_more_often_than_said(kinds: int) -> N
         found = feature_test([Histograms(baseline, new)], most=1_000, seed=seed)
         called.append(found is not None and found.p <= 0.1)
     assert np.mean(called) <= 0.1 + 3 * np.sqrt(0.09 / 100)
+
+
+def test_a_feature_that_is_another_one_in_every_response_takes_little_memory() -> None:
+    before, now = ({f"{side}{place}": 1 for place in range(times)} for side, times in (("a", 1_500), ("b", 300)))
+    tracemalloc.start()
+    try:
+        found = feature_test([Histograms(before, now)])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found is not None
+    assert peak < 256 * 1024**2
 
 
 @pytest.mark.parametrize(
