@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from monitor.drift import assess as run_level
+from monitor.drift.accounting import count_test
 from monitor.drift.accumulated import Accumulated
 from monitor.drift.assess import assess
 from monitor.drift.findings import Finding
@@ -18,6 +18,7 @@ from monitor.drift.loop_assess import LoopSide, assess_loops
 from monitor.drift.multiplicity import MOST_SHARES
 from monitor.drift.protocol import EffectSeen, ProtocolFacts, assess_protocol
 from monitor.drift.rule import Verdict, roll_up
+from monitor.drift.shift import shift_test
 from monitor.drift.tool_assess import assess_tools
 from probes.parameters.judgement import Effect
 from probes.tools.case import Category
@@ -83,10 +84,9 @@ def smallest(seed: int, shares: int) -> float:
 def test_the_smallest_p_of_a_whole_check_is_below_a_level_as_seldom_as_the_level_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fewer = partial(run_level.shift_test, count=500)
-    monkeypatch.setattr(run_level, "shift_test", fewer)
-    monkeypatch.setattr(run_level, "detectable_shift", lambda *_, **__: 0.0)
-    monkeypatch.setattr(run_level, "count_test", partial(run_level.count_test, count=10))
+    monkeypatch.setattr("monitor.drift.assess.shift_test", partial(shift_test, count=500))
+    monkeypatch.setattr("monitor.drift.assess.count_test", partial(count_test, count=10))
+    monkeypatch.setattr("monitor.drift.assess.detectable_shift", lambda *_, **__: 0.0)
     p = np.array([smallest(seed, MOST_SHARES) for seed in range(50)])
 
     # 5 are expected at most, and 11 are one chance in a hundred; where each probe pays for itself alone, 10 are usual.
