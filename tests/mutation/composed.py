@@ -36,7 +36,7 @@ from tests.endpoints.wire import Wire
 from tests.mutation.survey import REFERENCE, SEED, tokens_in
 
 AT = datetime(2026, 11, 25, 12, tzinfo=UTC)
-SINGLES = 24
+SINGLES = 32
 # All cases of the week, about once each.
 PART = 0.2
 _PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
