@@ -1,15 +1,21 @@
-"""What `monitor probe` sees of a changed stack behind lawful noise, and what it costs in requests.
+"""What `monitor probe` sees of a changed stack behind lawful noise and what it costs; the goals of detection.
 
     .venv/bin/python -m benchmarks.detection [--noise 0.03] [--n 40] [--repeats 10] [--stacks bf16 nf4 …] [--json FILE]
+    .venv/bin/python -m benchmarks.detection --goal G4 [--quick] [--cache FOLDER]
+    .venv/bin/python -m benchmarks.detection --rivals D|E [--quick] [--cache FOLDER]
 
-One endpoint (reference-engine serve --profile bf16) behind a proxy that adds normal noise to every log-probability is
-enrolled, probed again unchanged, and then served with other stacks under the same address. Prints one row a probe.
+Without a goal, one endpoint (reference-engine serve --profile bf16) behind a proxy that adds normal noise to every
+log-probability is enrolled, probed again unchanged, and then served with other stacks under the same address. Prints
+one row a probe. With a goal, prints its figures beside their bars; the exit code is 1 where a bar is missed. --rivals
+prints what the rival methods give beside published figures. Answers of changed stacks are computed once and kept in
+FOLDER, which holds for one state of the lab: empty it after the lab has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -17,6 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.command import PROVIDER, number, probe
+from benchmarks.detection_lab.first_tokens import FirstTokenStore
+from benchmarks.detection_lab.goals import GOALS
+from benchmarks.detection_lab.goals.figure import Lab, table
+from benchmarks.detection_lab.powers import Sizes
+from benchmarks.detection_lab.reproduction import rows_d, rows_e
+from benchmarks.detection_lab.texts import TextStore
 from benchmarks.noise_proxy import noise_proxy
 from monitor.local_endpoint import LocalEndpoint
 
@@ -108,11 +120,35 @@ def main() -> None:
         "--stacks", nargs="*", choices=list(STACKS), default=[name for name in STACKS if name != "bf16"]
     )
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--goal", choices=list(GOALS), help="measure one goal in place of the probes")
+    parser.add_argument("--rivals", choices=["D", "E"], help="print the rivals beside this table of published figures")
+    parser.add_argument("--quick", action="store_true", help="smaller grids and fewer repetitions, the same bars")
+    parser.add_argument("--cache", type=Path, help="where answers are kept; by default nowhere")
     options = parser.parse_args()
+    if options.goal or options.rivals:
+        with tempfile.TemporaryDirectory(prefix="detection-lab-") as own:
+            folder = options.cache or Path(own)
+            lab = Lab(FirstTokenStore(folder), TextStore(folder), quick=options.quick, seed=options.seed)
+            sys.exit(show_rivals(lab, options.rivals) if options.rivals else show_goal(lab, options.goal))
     rows = measure(noise=options.noise, n=options.n, repeats=options.repeats, stacks=options.stacks, seed=options.seed)
     print_table(rows)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
+
+
+def show_goal(lab: Lab, name: str) -> int:
+    """The exit code."""
+    figures = GOALS[name](lab)
+    print("\n".join(table(figures)))
+    return 0 if all(figure.met for figure in figures) else 1
+
+
+def show_rivals(lab: Lab, name: str) -> int:
+    if name == "D":
+        print("\n".join(rows_d(lab.first, 100 if lab.quick else 801)))
+    else:
+        print("\n".join(rows_e(lab.texts, Sizes(20, 14) if lab.quick else Sizes())))
+    return 0
 
 
 def print_table(rows: list[Row]) -> None:

@@ -1,0 +1,1 @@
+"""Published methods, written from their papers as pure functions on arrays."""
