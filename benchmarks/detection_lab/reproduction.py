@@ -11,6 +11,8 @@ from benchmarks.detection_lab.texts import TextStore
 
 # Two standard errors.
 WITHIN = 2.0
+# Another draw of noise, and another text, than the pilot's own.
+NOT_THE_SAME = ("noise-0.001", "noise-0.01", "system-prompt")
 
 
 def rows_d(store: FirstTokenStore, prompts: int) -> Iterator[str]:
@@ -24,9 +26,9 @@ def rows_d(store: FirstTokenStore, prompts: int) -> Iterator[str]:
             name,
             f"{ours.on_x:.4f} ({theirs.on_x:.4g})",
             f"{ours.top_20:.4f} ({theirs.top_20:.4g})",
-            _apart(ours.top_20_away(theirs)),
+            _apart_if_same(name, ours.top_20_away(theirs)),
             f"{ours.top_5:.4f} ({theirs.top_5:.4g})",
-            _apart(ours.top_5_away(theirs)),
+            _apart_if_same(name, ours.top_5_away(theirs)),
             f"{ours.kl:.2g} ({theirs.kl:.2g})",
             f"{ours.flips:.1%} ({theirs.flips:.1%})",
             f"{ours.tight_flips:.0%} ({theirs.tight_flips:.0%})",
@@ -46,6 +48,10 @@ def rows_e(store: TextStore, sizes: Sizes) -> Iterator[str]:
 def _power_cells(ours: Power, theirs: Power) -> tuple[str, str]:
     shown = f"{ours.at_05:.3f} / {ours.at_01:.3f} ({theirs.at_05:g} / {theirs.at_01:g})"
     return shown, _apart(away(ours.at_05, theirs.at_05))
+
+
+def _apart_if_same(name: str, errors: float) -> str:
+    return "–" if name in NOT_THE_SAME else _apart(errors)
 
 
 def _apart(errors: float) -> str:

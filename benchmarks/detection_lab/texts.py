@@ -57,7 +57,8 @@ class Asked:
 
     @property
     def label(self) -> str:
-        return "greedy" if self.temperature == 0 else "drawn"
+        """Of all but how many answers."""
+        return f"{self.prompts}x{self.tokens}-t{self.temperature:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class TextStore:
     threads: int | None = None
 
     def get(self, change: Change, asked: Asked, pool: int = 0) -> Texts:
-        path = self.folder / f"{asked.label}-{change.name}-{asked.prompts}x{asked.tokens}-{pool}.npz"
+        path = self.folder / f"texts-{change.name}-{asked.label}-{pool}.npz"
         held = _read(path)
         have = 0 if held is None else held.ids.shape[1]
         if held is None or have < asked.answers:

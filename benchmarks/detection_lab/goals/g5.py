@@ -30,26 +30,36 @@ LONGEST, ALPHA = 2_000, 0.01
 
 def measure(lab: Lab) -> list[Figure]:
     asked = Asked(prompts=QUICK_PROMPTS if lab.quick else PROMPTS, tokens=60, temperature=0.0)
+    walks = QUICK_WALKS if lab.quick else WALKS
     unchanged = lab.texts.get(UNCHANGED, asked)
     lawful = float(turned_over(unchanged.gaps[there(unchanged)]).mean())
+    alarms = false_alarms(unchanged, walks, lab.seed)
     figures = [
         Figure("fp32: share of mismatches", token_difr.mismatch_rate(unchanged.margins), form=".4f"),
         Figure(f"share that noise of {near_ties.LAWFUL} nat makes", lawful, form=".4f"),
-        Figure(f"false alarms at {ALPHA} in {LONGEST} tokens of such noise", false_alarms(lab, unchanged), most=ALPHA),
+        Figure(f"false alarms at {ALPHA} in {LONGEST} tokens of such noise", alarms, most=ALPHA),
     ]
     for name in (*BARS, *(() if lab.quick else TOLD)):
-        figures += _of_change(lab, name, lab.texts.get(CHANGES[name], asked), lawful)
+        texts = lab.texts.get(CHANGES[name], asked)
+        figures += [
+            *_rival(name, texts, lawful),
+            Figure(
+                f"{name}: tokens, near ties",
+                tokens_to_detection(texts, walks, lab.seed),
+                most=BARS.get(name),
+                form=".0f",
+            ),
+        ]
     return figures
 
 
-def _of_change(lab: Lab, name: str, texts: Texts, lawful: float) -> list[Figure]:
+def _rival(name: str, texts: Texts, lawful: float) -> list[Figure]:
     mismatches = token_difr.mismatch_rate(texts.margins)
     needed = token_difr.tokens_needed(mismatches, lawful, NATS)
     return [
         Figure(f"{name}: share of mismatches in {there(texts).sum()} tokens", mismatches, form=".4f"),
         Figure(f"{name}: mean clipped margin, nat", float(token_difr.clipped(texts.margins).mean()), form=".4f"),
         Figure(f"{name}: tokens, Token-DiFR's mismatches", needed, form=".0f"),
-        Figure(f"{name}: tokens, near ties", tokens_to_detection(lab, texts), most=BARS.get(name), form=".0f"),
     ]
 
 
@@ -64,37 +74,36 @@ def turned_over(gaps: Floats) -> Floats:
     return np.asarray(norm.sf(gaps / near_ties.LAWFUL))
 
 
-def tokens_to_detection(lab: Lab, texts: Texts) -> float:
+def tokens_to_detection(texts: Texts, walks: int, seed: int) -> float:
     """The median over walks; ∞ where half of them end without."""
-    rng = np.random.default_rng(lab.seed)
-    found = []
-    for _ in range(QUICK_WALKS if lab.quick else WALKS):
-        margins, gaps = walk(texts, rng)
-        tokens = near_ties.tokens_until(near_ties.log_evidence(near_ties.log_ratios(margins, gaps)), NATS)
-        found.append(np.inf if tokens is None else tokens)
-    return float(np.median(found))
+    rng = np.random.default_rng(seed)
+    known = there(texts)
+    ratios = near_ties.log_ratios(texts.margins[known], texts.gaps[known])
+    found = [near_ties.tokens_until(near_ties.log_evidence(ratios[walk(known, rng)]), NATS) for _ in range(walks)]
+    return float(np.median([np.inf if tokens is None else tokens for tokens in found]))
 
 
-def false_alarms(lab: Lab, unchanged: Texts) -> float:
+def false_alarms(unchanged: Texts, walks: int, seed: int) -> float:
     """The share of walks with lawful noise whose evidence is ever 1 / `ALPHA`."""
-    rng = np.random.default_rng(lab.seed)
-    walks = QUICK_WALKS if lab.quick else WALKS
+    rng = np.random.default_rng(seed)
+    known = there(unchanged)
+    gaps = unchanged.gaps[known]
+    kept, turned = (near_ties.log_ratios(margins, gaps) for margins in (np.zeros(len(gaps)), gaps))
+    chances = turned_over(gaps)
     alarms = 0
     for _ in range(walks):
-        _, gaps = walk(unchanged, rng)
-        margins = np.where(rng.random(len(gaps)) < turned_over(gaps), gaps, 0.0)
-        alarms += bool(near_ties.log_evidence(near_ties.log_ratios(margins, gaps)).max() >= -np.log(ALPHA))
+        places = walk(known, rng)
+        flips = rng.random(len(places)) < chances[places]
+        evidence = near_ties.log_evidence(np.where(flips[:, None], turned[places], kept[places]))
+        alarms += bool(evidence.max() >= -np.log(ALPHA))
     return alarms / walks
 
 
-def walk(texts: Texts, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Margins and gaps of `LONGEST` tokens, from one prompt's answer after another, drawn with replacement."""
-    margins, gaps = [], []
-    tokens = 0
-    while tokens < LONGEST:
-        prompt = int(rng.integers(len(texts.ids)))
-        known = there(texts)[prompt]
-        margins.append(texts.margins[prompt][known])
-        gaps.append(texts.gaps[prompt][known])
-        tokens += int(known.sum())
-    return np.concatenate(margins)[:LONGEST], np.concatenate(gaps)[:LONGEST]
+def walk(known: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
+    """`LONGEST` places among the tokens that are there: the answer to one prompt after another, drawn at random."""
+    ends = known.sum(axis=(1, 2)).cumsum()
+    answers = np.split(np.arange(ends[-1]), ends[:-1])
+    drawn: list[NDArray[np.intp]] = []
+    while sum(map(len, drawn)) < LONGEST:
+        drawn.append(answers[int(rng.integers(len(answers)))])
+    return np.concatenate(drawn)[:LONGEST]
