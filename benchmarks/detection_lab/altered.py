@@ -28,7 +28,7 @@ class Alteration:
 
     label: str
     touches: Callable[[str], bool]
-    alter: Callable[[str, Tensor], None]
+    alter: Callable[[str, Tensor], object]
 
 
 class AlteredSource:

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from benchmarks import detection
+from benchmarks.detection_lab import powers as powers_module
 from benchmarks.detection_lab.changes import CHANGES, UNCHANGED
-from benchmarks.detection_lab.distances import distance, kl, lt_statistics
+from benchmarks.detection_lab.distances import TABLE_D, distance, kl, lt_statistics
 from benchmarks.detection_lab.first_tokens import TOP, FirstTokens, FirstTokenStore
-from benchmarks.detection_lab.goals import g2, g4, g5
+from benchmarks.detection_lab.goals import g2, g4, g5, g7
 from benchmarks.detection_lab.goals.figure import Figure, Lab, table
-from benchmarks.detection_lab.powers import Pools, powers, single_rut_power
+from benchmarks.detection_lab.powers import TABLE_E, Pools, Sizes, powers, single_rut_power
+from benchmarks.detection_lab.reproduction import rows_d, rows_e
 from benchmarks.detection_lab.texts import NO_TOKEN, Asked, Texts, TextStore
 
 
@@ -129,9 +131,9 @@ def test_a_walk_goes_through_the_answers_of_one_prompt_after_another() -> None:
     assert places.max() < known.sum() == 39
 
 
-def drawn(seed: int, words: int, answers: int = 24) -> Texts:
+def drawn(seed: int, words: int, answers: int = 24, prompts: int = 4) -> Texts:
     rng = np.random.default_rng(seed)
-    ids = rng.integers(0, words, (4, answers, 12)).astype(np.int32)
+    ids = rng.integers(0, words, (prompts, answers, 12)).astype(np.int32)
     return texts(ids, rng.exponential(1.0, ids.shape))
 
 
@@ -141,3 +143,52 @@ def test_powers_are_the_level_without_a_change_and_one_against_another_model() -
     other = powers(Pools(drawn(0, 5), drawn(1, 50)), answers=6, repeats=20, seed=0)
     assert other["MET"].at_01 == 1.0
     assert single_rut_power(Pools(drawn(0, 5), drawn(1, 5)), 50, seed=0).at_05 <= 0.2
+
+
+def keep_first(lab: Lab, name: str, made: FirstTokens) -> None:
+    kept = {"ids": made.ids, "logprobs": made.logprobs, "at_unchanged": made.at_unchanged}
+    np.savez(lab.first.folder / f"first-{name}.npz", **kept)
+
+
+def test_goals_on_first_tokens_tell_a_change_that_is_there(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g2, "QUICK", ("noise-2^-3",))
+    monkeypatch.setattr(g2, "QUICK_TRIALS", 20)
+    monkeypatch.setattr(g4, "QUICK_TRIALS", 20)
+    keep_first(lab, "fp32", first_tokens(g4.PROMPTS))
+    for name in ("noise-2^-3", "w8-channel"):
+        keep_first(lab, name, first_tokens(g4.PROMPTS, shift=0.3))
+    assert all(figure.met and figure.value > 0.9 for figure in [*g2.measure(lab), *g4.measure(lab)])
+
+
+def test_goal_on_whole_answers_has_its_bars(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g7, "QUICK_REPEATS", 3)
+    monkeypatch.setattr(powers_module, "PERMUTATIONS", 39)
+    for seed, name in enumerate((UNCHANGED.name, *g7.CHANGED)):
+        made = drawn(seed, 5 + 200 * seed, answers=g7.QUICK_POOL, prompts=g7.PROMPTS)
+        for pool in (0, 1):
+            np.savez(lab.texts.folder / f"texts-{name}-25x50-t1-{pool}.npz", **made.by_name())
+    figures = {figure.name: figure for figure in g7.measure(lab)}
+    assert figures["MET: power against nf4"].value == 1.0
+    assert figures["RUT, one answer to a prompt: false alarms at .05"].bar == "≤ 0.06"
+
+
+def test_rivals_are_printed_beside_every_published_row(lab: Lab) -> None:
+    keep_first(lab, "fp32", first_tokens(25))
+    for name in TABLE_D:
+        keep_first(lab, name, first_tokens(25, shift=0.07))
+    lines = list(rows_d(lab.first, 25))
+    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in TABLE_D]
+    noise, int8 = (next(line for line in lines if f"| {name} |" in line) for name in ("noise-0.01", "w8-channel"))
+    assert " | – | " in noise
+    assert " | – | " not in int8
+
+
+def test_powers_are_printed_beside_every_published_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(powers_module, "PERMUTATIONS", 19)
+    for seed, name in enumerate(TABLE_E):
+        for pool in (0, 1):
+            made = drawn(2 * seed + pool, 5, answers=12, prompts=10)
+            np.savez(lab.texts.folder / f"texts-{name}-10x30-t1-{pool}.npz", **made.by_name())
+    lines = list(rows_e(lab.texts, Sizes(12, 12, repeats=2)))
+    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in TABLE_E]
+    assert "(0.69 / 0.45)" in lines[5]
