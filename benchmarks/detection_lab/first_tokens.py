@@ -31,10 +31,11 @@ class FirstTokens:
         return FirstTokens(self.ids[:prompts], self.logprobs[:prompts], self.at_unchanged[:prompts])
 
     def joined(self, more: FirstTokens) -> FirstTokens:
-        both = zip(
-            (self.ids, self.logprobs, self.at_unchanged), (more.ids, more.logprobs, more.at_unchanged), strict=True
+        return FirstTokens(
+            np.concatenate([self.ids, more.ids]),
+            np.concatenate([self.logprobs, more.logprobs]),
+            np.concatenate([self.at_unchanged, more.at_unchanged]),
         )
-        return FirstTokens(*(np.concatenate(pair) for pair in both))
 
 
 @dataclass(frozen=True, slots=True)

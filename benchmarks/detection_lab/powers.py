@@ -32,7 +32,7 @@ class Pools:
 
 def _some(pool: Texts, answers: int, rng: np.random.Generator) -> Texts:
     which = rng.random(pool.ids.shape[:2]).argsort(axis=1)[:, :answers, None]
-    return Texts(**{name: np.take_along_axis(array, which, axis=1) for name, array in pool.by_name().items()})
+    return pool.each(lambda array: np.take_along_axis(array, which, axis=1))
 
 
 def met_p(pools: Pools, rng: np.random.Generator) -> float:

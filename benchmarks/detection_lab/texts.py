@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,13 @@ class Texts:
         theirs = more.by_name()
         return Texts(**{name: np.concatenate([ours, theirs[name]], axis=1) for name, ours in self.by_name().items()})
 
-    def first(self, answers: int) -> Texts:
-        return Texts(**{name: array[:, :answers] for name, array in self.by_name().items()})
+    def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Texts:
+        return Texts(**{name: change(array) for name, array in self.by_name().items()})
 
-    def by_name(self) -> dict[str, Ids | Floats]:
+    def first(self, answers: int) -> Texts:
+        return self.each(lambda array: array[:, :answers])
+
+    def by_name(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import cycle, islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -82,11 +83,11 @@ def _norm(config: ModelConfig, x: Tensor, weight: Tensor) -> Tensor:
 
 def _attended(config: ModelConfig, layer: LayerWeights, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
     """Causal attention of one sequence, [tokens, heads · head_dim]."""
-    joined = functional.linear(x, layer.qkv).split([config.q_size, config.kv_size, config.kv_size], dim=-1)
-    q, k, v = (part.unflatten(1, (-1, config.head_dim)) for part in joined)
+    joined = torch.split(functional.linear(x, layer.qkv), [config.q_size, config.kv_size, config.kv_size], dim=-1)
+    q, k, v = (torch.unflatten(part, 1, (-1, config.head_dim)) for part in joined)
     q, k = rotate(q, *turns), rotate(k, *turns)
-    heads = (each.transpose(0, 1).unsqueeze(0) for each in (q, k, v))
-    mixed = functional.scaled_dot_product_attention(*heads, is_causal=True, enable_gqa=True)
+    q, k, v = (each.transpose(0, 1).unsqueeze(0) for each in (q, k, v))
+    mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
     return mixed[0].transpose(0, 1).flatten(1)
 
 
@@ -169,8 +170,8 @@ def _each(weights: ModelWeights, change: Callable[[Tensor], Tensor]) -> ModelWei
     """The weights with every one changed; a tied head stays tied, and the rotary frequencies are copied."""
 
     def changed(layer: LayerWeights) -> LayerWeights:
-        given = {each.name: getattr(layer, each.name) for each in fields(layer)}
-        return LayerWeights(**{name: None if weight is None else change(weight) for name, weight in given.items()})
+        given: dict[str, Any] = {each.name: getattr(layer, each.name) for each in fields(layer)}
+        return replace(layer, **{name: change(weight) for name, weight in given.items() if weight is not None})
 
     embedding = change(weights.embedding)
     return ModelWeights(
@@ -203,7 +204,7 @@ def tensors_by_name(config: ModelConfig, weights: ModelWeights) -> Mapping[str, 
     if not config.tied_head:
         named[HEAD] = weights.head
     for index, layer in enumerate(weights.layers):
-        q, k, v = layer.qkv.split([config.q_size, config.kv_size, config.kv_size])
+        q, k, v = torch.split(layer.qkv, [config.q_size, config.kv_size, config.kv_size])
         gate, up = layer.gate_up.chunk(2)
         parts = {"attn_q": q, "attn_k": k, "attn_v": v, "attn_output": layer.output, "ffn_gate": gate, "ffn_up": up}
         parts |= {"ffn_down": layer.down, "attn_norm": layer.attn_norm, "ffn_norm": layer.ffn_norm}

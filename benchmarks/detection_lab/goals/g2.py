@@ -24,8 +24,11 @@ BARS = {20: 0.90, 5: 0.85}
 PROMPTS, TRIALS = 32, 200
 QUICK_PROMPTS, QUICK_TRIALS = 8, 100
 # One of each four powers of two, of fewer steps of training: those take the time.
-QUICK = ("noise-2^-3", "noise-2^-7", "noise-2^-11", "noise-2^-15", "smallest-2^-2", "smallest-2^-6", "smallest-2^-10")
-QUICK += ("random-2^-2", "random-2^-6", "random-2^-10", "tuned-1", "tuned-16", "lora-1", "lora-16")
+QUICK = (
+    *("noise-2^-3", "noise-2^-7", "noise-2^-11", "noise-2^-15"),
+    *("smallest-2^-2", "smallest-2^-6", "smallest-2^-10", "random-2^-2", "random-2^-6", "random-2^-10"),
+    *("tuned-1", "tuned-16", "lora-1", "lora-16"),
+)
 
 
 def measure(lab: Lab) -> list[Figure]:
