@@ -39,19 +39,19 @@ def met_p(pools: Pools, rng: np.random.Generator) -> float:
     return met.p_value(pools.reference.ids, pools.endpoint.ids, PERMUTATIONS, rng)
 
 
-def nll_p(pools: Pools, rng: np.random.Generator) -> float:  # noqa: ARG001
+def nll_p(pools: Pools) -> float:
     return nll.p_value(nll.mean_nll(pools.reference.logprobs), nll.mean_nll(pools.endpoint.logprobs))
 
 
 def rut_p(pools: Pools, rng: np.random.Generator) -> float:
-    """Every answer is ranked among its prompt's reference answers. With several answers to a prompt these share one
-    reference sample, and the test rejects too often."""
+    """Every answer is ranked among its prompt's reference answers. Several answers to a prompt share these, and the
+    test rejects too often: the more so, the fewer they are."""
     reference, endpoint = (rut.log_rank(side.ranks) for side in (pools.reference, pools.endpoint))
     among = np.repeat(reference, endpoint.shape[1], axis=0)
     return rut.p_value(rut.randomised_ranks(endpoint.ravel(), among, rng))
 
 
-TESTS = {"MET": met_p, "RUT": rut_p, "NLL": nll_p}
+TESTS = ("MET", "RUT", "NLL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Power:
 
 
 def powers(pools: Pools, answers: int, repeats: int, seed: int) -> dict[str, Power]:
-    """Of each test, on the same resampled answers."""
+    """Of each test, on the same resampled answers; RUT ranks them among all of the reference's, as it has no use for
+    as many."""
     drawn = np.array(list(_p_values(pools, answers, repeats, np.random.default_rng(seed))))
     return {name: _power(column) for name, column in zip(TESTS, drawn.T, strict=True)}
 
@@ -71,7 +72,7 @@ def powers(pools: Pools, answers: int, repeats: int, seed: int) -> dict[str, Pow
 def _p_values(pools: Pools, answers: int, repeats: int, rng: np.random.Generator) -> Iterator[list[float]]:
     for _ in range(repeats):
         some = pools.resampled(answers, rng)
-        yield [test(some, rng) for test in TESTS.values()]
+        yield [met_p(some, rng), rut_p(Pools(pools.reference, some.endpoint), rng), nll_p(some)]
 
 
 def single_rut_power(pools: Pools, repeats: int, seed: int) -> Power:
