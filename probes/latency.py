@@ -13,8 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from probes import grammar
 from probes.completion import Timings
 from probes.grammar import GRAMMAR_SHA256, GRAMMAR_VERSION
@@ -90,6 +88,8 @@ def percentile_interval(values: Sequence[float], q: float, confidence: float = 0
 
 def _binomial_quantile(p: float, n: int, q: float) -> int:
     """The smallest k with P(Bin(n, q) ≤ k) ≥ p."""
-    from scipy.special import bdtr  # scipy.stats, which has it ready, takes 45 MB of every worker
+    # Here: a web process that names a load has no use for either; scipy.stats takes 45 MB of every worker.
+    import numpy as np
+    from scipy.special import bdtr
 
     return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), p))

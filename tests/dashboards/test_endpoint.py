@@ -124,7 +124,8 @@ def test_a_chart_may_be_kept_for_ever_under_its_digest_alone(installation: Insta
 def test_what_moved_stands_apart_from_what_differs_from_the_reference(
     installation: Installation, visitors: Visitors
 ) -> None:
-    changed, apart = page_of(installation, visitors, "drifting").all("table")[:2]
+    found = page_of(installation, visitors, "drifting").one("section", aria_labelledby="checks")
+    changed, apart = found.all("table")[:2]
 
     logprobs, about, accounting, _ = cells(changed)
     assert logprobs[:4] == ["logprobs", "D drift", "", ""]

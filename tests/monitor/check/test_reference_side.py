@@ -147,12 +147,12 @@ def test_a_request_without_a_limit_has_the_room_of_the_others_and_the_plan_says_
     bare = replace(first, request={key: value for key, value in first.request.items() if key != "max_tokens"})
     both = replace(PLAN, items=(first, replace(bare, rep=1)))
 
-    ask_reference(engine, "fp32", both, nothing)
+    ask_reference(engine, "fp32", both, nothing, nonce=NONCE)
 
     assert sorted(engine.limits) == [12, BARE_ANSWER_TOKENS]
     assert BARE_ANSWER_TOKENS == ROOM
     whole = tool_plan(b"s" * 32, b"nonce", clock.now(), whole=True)
-    assert Planned((whole.plan,), whole).leaves_open
+    assert Planned((whole.plan,), NONCE, whole).leaves_open
     limited = replace(whole, plan=replace(whole.plan, items=tuple(map(shortened, whole.plan.items))))
     assert not Planned((limited.plan,), limited).leaves_open
 

@@ -61,6 +61,7 @@ def test_a_run_from_start_to_end(store: Store, endpoint: EndpointRecord) -> None
         tokens_in=36,
         tokens_out=3,
         cost_microusd=120,
+        n_without_usage=0,
         started_at=AT,
         finished_at=later(2),
     )

@@ -136,7 +136,7 @@ def test_giving_up_drops_no_prompt_that_all_answers_would_keep(count: Count) -> 
 
 
 @settings(max_examples=50)
-@given(st.floats(0, 1))
+@given(st.integers(0, 1000).map(lambda thousandths: thousandths / 1000))
 def test_giving_up_early_decides_otherwise_on_few_prompts(p: float) -> None:
     first, rest = binom.pmf(range(LOOK + 1), LOOK, p), binom.pmf(range(LOOK + 1), LOOK, p)
     wrong = sum(

@@ -45,7 +45,7 @@ def test_a_stream_is_told_in_band_and_its_neighbour_goes_on(start_server) -> Non
         lines = neighbour.iter_lines()
         next(lines)
 
-        events = [event for event in _post(url, 0.1, stream=True).text.split("\n\n") if event]
+        events = [event for event in _post(url, 1.0, stream=True).text.split("\n\n") if event]
 
         assert json.loads(events[-1].removeprefix("data: "))["error"]["code"] == "deadline_exceeded"
         assert len(events) > 1
