@@ -23,13 +23,17 @@ _OF_VERDICT = {
     Verdict.INCONCLUSIVE: Bearing.NONE,
     Verdict.INAPPLICABLE: Bearing.NONE,
 }
+MOVED = (Verdict.SUSPECT, Verdict.DRIFT)
 
 
 def bearing(signal: Measured, rule: AlertRule) -> Bearing:
-    """A failed check says nothing of quality, and any verdict says that the endpoint answers and is heard of."""
+    """A failed check says nothing of quality, and any verdict says that the endpoint answers and is heard of. One that
+    more requests fail is a doubt whether it answers, and no drift."""
     match rule.watches, signal:
         case Watch.DRIFT, Verdicted():
-            return _OF_VERDICT[signal.verdict]
+            return Bearing.NONE if signal.of_availability else _OF_VERDICT[signal.verdict]
+        case Watch.AVAILABILITY, Verdicted() if signal.of_availability and signal.verdict in MOVED:
+            return Bearing.DOUBTFUL
         case Watch.AVAILABILITY, Failed():
             return Bearing.BAD
         case Watch.AVAILABILITY | Watch.NO_DATA, Verdicted():

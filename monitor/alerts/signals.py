@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from monitor.drift.multiplicity import Family
 from monitor.drift.rule import Verdict
 
 
@@ -26,6 +27,11 @@ class Verdicted:
     fresh: bool = False
     maintenance: bool = False
     finding: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def of_availability(self) -> bool:
+        """Whether it says how many requests came through, and nothing of the answers."""
+        return self.metric.partition(".")[2] == Family.AVAILABILITY
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from monitor.drift.trigger import Paired
 RATE = "rate"
 # Of fewer cases on both sides nothing is concluded.
 LEAST_CASES = 8
+# Requests fail in bursts, by a throttle or an outage, and a test that takes each for itself bounds no error there.
+_IN_BURSTS = frozenset({Family.AVAILABILITY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,25 @@ def judged(
 ) -> tuple[dict[Family, Finding], dict[Family, Finding]]:
     """The findings of both, of which all that was tested is adjusted together: Bonferroni's p within a family, Holm's
     over all of them, and what the `shares` of the check ask. `fidelity` is standing: to differ from the reference is
-    said once, and is no event."""
+    said once, and is no event. Nor is an outage a change of the model or of its stack: a hint, and never drift."""
     now, here = "now", "here"
     asked = {f"{family} {now}": found.p_values for family, found in drift.items()}
     asked |= {f"{family} {here}": found.p_values for family, found in fidelity.items()}
     adjusted = across_families(asked, shares)
     return (
-        {family: found.finding(adjusted.get(f"{family} {now}")) for family, found in drift.items()},
-        {family: _standing(found.finding(adjusted.get(f"{family} {here}"))) for family, found in fidelity.items()},
+        {
+            family: _at_most_suspect(finding) if family in _IN_BURSTS else finding
+            for family, found in drift.items()
+            for finding in [found.finding(adjusted.get(f"{family} {now}"))]
+        },
+        {
+            family: _at_most_suspect(found.finding(adjusted.get(f"{family} {here}")))
+            for family, found in fidelity.items()
+        },
     )
 
 
-def _standing(finding: Finding) -> Finding:
+def _at_most_suspect(finding: Finding) -> Finding:
     return replace(finding, verdict=Verdict.SUSPECT) if finding.verdict is Verdict.DRIFT else finding
 
 

@@ -66,7 +66,7 @@ def more_fail(found: Paired) -> Sequence[Asked]:
 
 
 def more_tries_fail(found: Paired) -> Sequence[Asked]:
-    """Tries fail by themselves, whatever they ask."""
+    """Tries fail whatever they ask, and many at a time: p holds where each fails by itself."""
     failed = failures(found)
     counts = (int(each.sum()) for each in (failed.x, failed.r_x, failed.y, failed.r_y))
     return (Asked(fisher(*counts)),)

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from monitor.alerts.bearing import MOVED
 from monitor.alerts.signals import Failed, Verdicted
 from monitor.standing import is_fidelity
 from monitor.store.tables import Evidence, Run
@@ -43,9 +44,21 @@ def _signals(session: Session, which: ColumnElement[bool]) -> dict[str, list[Ver
         if codes:
             at = max(run.finished_at or run.started_at for run in runs)
             found[runs[0].endpoint_id].append(Failed(runs[0].check_id, at, str(codes[0])))
-    for signals in found.values():
-        signals.sort(key=lambda signal: signal.at)
-    return dict(found)
+    return {endpoint_id: _in_order(signals) for endpoint_id, signals in found.items()}
+
+
+def _in_order(signals: list[Verdicted | Failed]) -> list[Verdicted | Failed]:
+    """By the end of their checks. An alert takes one signal of a check, and what says how many requests came through
+    knows more of whether the endpoint answers than any other verdict of it."""
+    ended: dict[str, datetime] = {}
+    for signal in signals:
+        ended[signal.check_id] = max(signal.at, ended.get(signal.check_id, signal.at))
+
+    def place(signal: Verdicted | Failed) -> tuple[datetime, str, bool, datetime]:
+        last = not (isinstance(signal, Verdicted) and signal.of_availability and signal.verdict in MOVED)
+        return ended[signal.check_id], signal.check_id, last, signal.at
+
+    return sorted(signals, key=place)
 
 
 def _evidence(session: Session, which: ColumnElement[bool]) -> Iterable[tuple[Run, Evidence]]:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from monitor.alerts.bearing import MOVED
 from monitor.alerts.core import AlertCore
 from monitor.alerts.events import MACHINE, Event, EventKind, Stepped
 from monitor.alerts.replay import finding_labels
@@ -134,13 +135,17 @@ def finding_of(signal: Measured, core: AlertCore, before: Mapping[str, Any]) -> 
     """What the last bad measurement said; a good one leaves it, so that what is resolved can still be told."""
     when = {"since": before.get("since"), "until": before.get("until")}
     match signal:
-        case Verdicted() if core.watches is Watch.DRIFT and signal.verdict in (Verdict.DRIFT, Verdict.SUSPECT):
+        case Verdicted() if signal.verdict in MOVED and _is_about(signal, core.watches):
             return {**signal.finding, **when, "checks": list(core.evidence or (signal.check_id,))}
         case Failed():
             return {**when, "error": signal.error_code, "checks": list(core.evidence)}
         case Tick():
             return {**when, "since": signal.quiet_since.isoformat()}
     return dict(before)
+
+
+def _is_about(signal: Verdicted, watches: Watch) -> bool:
+    return watches is (Watch.AVAILABILITY if signal.of_availability else Watch.DRIFT)
 
 
 def last_good(session: Session, place: Place, before: datetime) -> str | None:

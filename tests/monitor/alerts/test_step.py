@@ -147,6 +147,24 @@ def test_any_verdict_shows_that_the_endpoint_answers() -> None:
     assert machine.notices == [K.FIRED, K.RESOLVED]
 
 
+@pytest.mark.parametrize("found", [Verdict.SUSPECT, Verdict.DRIFT])
+def test_that_more_requests_fail_is_a_doubt_of_availability_and_nothing_to_the_rule_of_drift(found: Verdict) -> None:
+    shaken = [replace(verdict(number, found), metric="tool_calls.availability") for number in range(4)]
+
+    assert Machine(DRIFT)(*shaken).core is None
+    available = Machine(AVAILABILITY)(*shaken)
+    assert (available.state, available.notices) == (AlertState.PENDING, [])
+    assert available(verdict(5, Verdict.OK)).state is AlertState.RESOLVED
+
+
+def test_an_endpoint_that_did_not_answer_and_still_fails_often_is_not_over_it() -> None:
+    shaken = [replace(verdict(number, Verdict.SUSPECT), metric="agent_loops.availability") for number in range(2, 5)]
+
+    machine = Machine(AVAILABILITY)(failed(0), failed(1), *shaken)
+
+    assert machine.state is AlertState.ERROR
+
+
 def test_silence_is_told_once_and_ends_with_a_verdict() -> None:
     machine = Machine(NO_DATA)(tick(2.9, quiet_since=0))
     assert machine.core is None

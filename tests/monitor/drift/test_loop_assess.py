@@ -77,7 +77,7 @@ def test_tries_that_fail_are_counted_in_availability_alone() -> None:
     loops = [replace(one, result=replace(FAILED, excluded=Exclusion.TRANSPORT)) for one in side().loops]
 
     assert loud(against(LoopSide(lost[:50] + list(side().turns)[50:], loops), side())) == {
-        Family.AVAILABILITY: Verdict.DRIFT
+        Family.AVAILABILITY: Verdict.SUSPECT
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from monitor.drift.family import LEAST_CASES
 from monitor.drift.multiplicity import Family
-from monitor.drift.rule import Verdict
+from monitor.drift.rule import DRIFT_P, Verdict
 from monitor.drift.tool_assess import ToolAssessment, assess_tools
 from probes.quirks import Quirk
 from probes.tools.case import Category, Trigger
@@ -105,11 +105,36 @@ def test_calls_that_are_lost_beside_right_ones_are_a_change_of_arguments_alone()
     assert loud(found) == {Family.ARGUMENTS: Verdict.DRIFT}
 
 
-def test_requests_that_fail_are_a_change_of_availability_alone() -> None:
-    lost = scored("t3-0", completed=False, availability=LOST, excluded=Exclusion.TRANSPORT)
-    now = [replace(lost, case_key=one.case_key, rep=one.rep) if i % 10 == 0 else one for i, one in enumerate(run(1))]
+def lost(one: Scored) -> Scored:
+    failed = {"completed": False, "availability": LOST, "excluded": Exclusion.TRANSPORT}
+    return scored(one.case_key, category=one.category, rep=one.rep, **failed)
 
-    assert loud(against_past(now, run(2))) == {Family.AVAILABILITY: Verdict.DRIFT}
+
+def test_requests_that_fail_are_suspected_in_availability_alone_and_are_no_drift() -> None:
+    now = [lost(one) if i % 10 == 0 else one for i, one in enumerate(run(1))]
+
+    found = against_past(now, run(2))
+
+    assert loud(found) == {Family.AVAILABILITY: Verdict.SUSPECT}
+    assert found.drift[Family.AVAILABILITY].adjusted_p < DRIFT_P
+
+
+def test_an_endpoint_that_is_throttled_now_and_then_did_not_drift() -> None:
+    """A twentieth of all requests fail, then as now, in bursts: Fisher's test takes each for itself."""
+    rng = np.random.default_rng(3)
+
+    def throttled(seed: int) -> list[Scored]:
+        answers = run(seed)
+        begun = np.flatnonzero(rng.random(len(answers)) < 1 / 1_600)
+        failed = {place for start in begun for place in range(start, start + int(rng.geometric(1 / 80)))}
+        return [lost(one) if place in failed else one for place, one in enumerate(answers)]
+
+    found = [against_past(throttled(2 * seed), throttled(2 * seed + 1)) for seed in range(12)]
+
+    ps = [one.drift[Family.AVAILABILITY].adjusted_p for one in found]
+    assert sum(p is not None and p <= DRIFT_P for p in ps) >= 2
+    assert {family for one in found for family in loud(one)} == {Family.AVAILABILITY}
+    assert {one.drift[Family.AVAILABILITY].verdict for one in found} <= {*QUIET, Verdict.SUSPECT}
 
 
 def test_to_be_far_from_the_reference_is_no_change() -> None:

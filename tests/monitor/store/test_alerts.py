@@ -191,6 +191,22 @@ def test_failures_and_silence_are_alerts_of_the_endpoint(alerts: Alerts, endpoin
     assert {alert.state for alert in all_of(alerts)} == {AlertState.RESOLVED}
 
 
+def test_requests_that_fail_in_a_check_that_is_judged_are_a_matter_of_the_availability_rule(
+    store: Store, alerts: Alerts, endpoint: EndpointRecord
+) -> None:
+    said = {"logprobs": Verdict.OK, "tool_calls.availability": Verdict.SUSPECT, "tool_calls.trigger": Verdict.OK}
+    evidences = tuple(replace(evidence(metric), verdict=one, value=-0.2) for metric, one in said.items())
+    finished_run(store, endpoint.id, AT, outcome=replace(result(), evidence=evidences))
+    with store.sessions.read() as session:
+        (signals,) = past_signals(session, AT).values()
+
+    alerts.apply(endpoint.id, LABELS, signals, BUILT_IN, at=later(1))
+
+    (alert,) = all_of(alerts)
+    assert (alert.rule, alert.metric, alert.state) == ("availability", "", AlertState.PENDING)
+    assert alert.finding["value"] == -0.2
+
+
 def test_at_most_one_alert_is_open_and_it_fires_once_whoever_comes_first(
     alerts: Alerts, endpoint: EndpointRecord
 ) -> None:
