@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,38 @@ def _g(new: IntArray, pooled: IntArray) -> FloatArray:
     cells = entropy(new) + entropy(baseline)
     total = entropy(ends.sum(keepdims=True)) - entropy(pooled) - entropy(ends)
     return np.asarray(np.maximum(0.0, 2.0 * (cells + total)))
+
+
+def apart_from_routing(strata: Sequence[Histograms]) -> list[Histograms]:
+    """One feature's histograms, by kind of response, as if all stacks that are known to answer were one.
+
+    Which of several stacks answers is up to a balancer, and where that gives each connection or each run to one of
+    them, a run is one draw of its shares and not as many as it has responses: a handful of accepted runs bounds no p of
+    a share. So values that accepted runs showed for one kind of response count as one, in every kind that has any of
+    them; of these the commonest stands for all. What remains is whether a value came that no known stack writes.
+    """
+    several = [known for stratum in strata if len(known := _known(stratum.baseline)) > 1]
+    return [_as_one(stratum, several) for stratum in strata]
+
+
+def _known(counts: Mapping[str, int]) -> frozenset[str]:
+    return frozenset(value for value, times in counts.items() if times >= BELIEVED_AFTER)
+
+
+def _as_one(stratum: Histograms, several: Sequence[frozenset[str]]) -> Histograms:
+    here = {value for value, times in stratum.baseline.items() if times}
+    alike = frozenset().union(*(known for known in several if known & here))
+    if not alike & here:
+        return stratum
+    commonest = max(alike & here, key=lambda value: (stratum.baseline[value], value))
+
+    def merged(counts: Mapping[str, int]) -> Mapping[str, int]:
+        found: Counter[str] = Counter()
+        for value, times in counts.items():
+            found[commonest if value in alike else value] += times
+        return found
+
+    return Histograms(merged(stratum.baseline), merged(stratum.new))
 
 
 def stack_change(seen: Histograms) -> tuple[str, ...]:

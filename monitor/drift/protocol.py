@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from monitor.drift.accounting import count_test
-from monitor.drift.feature_shift import Histograms, feature_test, stack_change
+from monitor.drift.feature_shift import Histograms, apart_from_routing, feature_test, stack_change
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import shared
 from monitor.drift.observation import Observation
@@ -153,11 +153,13 @@ def _settled(seen: Sequence[EffectSeen]) -> EffectSeen | None:
 
 def _stack(now: FeatureCounts, past: FeatureCounts, parts: int) -> tuple[Finding, tuple[FeatureMove, ...]]:
     strata = {
-        feature: [
-            Histograms(past[kind][feature], features[feature])
-            for kind, features in now.items()
-            if feature in features and feature in past.get(kind, {})
-        ]
+        feature: apart_from_routing(
+            [
+                Histograms(past[kind][feature], features[feature])
+                for kind, features in now.items()
+                if feature in features and feature in past.get(kind, {})
+            ]
+        )
         for feature in Feature
         if feature not in VARYING
     }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from monitor.drift.protocol import EffectSeen, ProtocolFacts, assess_protocol
@@ -97,6 +100,65 @@ def test_a_value_never_seen_in_hundreds_of_answers_is_told_though_it_came_only_t
 
     assert rare.verdict is Verdict.OK
     assert (never.verdict, never.reason) == (Verdict.SUSPECT, "id chatcmpl-hex32 → chatcmpl-uuid")
+
+
+POOLS = (
+    {"id": "chatcmpl-hex32", "envelope_keys": "id,object", "done": "sent", "error_shape": "object"},
+    {"id": "uuid", "envelope_keys": "id,object,timings", "done": "sent", "error_shape": "text"},
+)
+NEW_POOL = {**POOLS[0], "id": "ulid"}
+KINDS = {KIND: 40, "chat, stream": 14, "chat, calls": 9, "refusal": 3}
+
+
+def balanced(pools: Sequence[Mapping[str, str]], chosen: Iterable[int], size: int) -> ProtocolFacts:
+    """A run each of whose connections a balancer gives to the pool that is chosen for it, for `size` responses."""
+    found: dict[str, dict[str, Counter[str]]] = {}
+    kinds = [kind for kind, times in KINDS.items() for _ in range(times)]
+    for start, pool in zip(range(0, len(kinds), size), chosen, strict=False):
+        for kind in kinds[start : start + size]:
+            for feature, value in pools[pool].items():
+                found.setdefault(kind, {}).setdefault(feature, Counter())[value] += 1
+    return replace(FACTS, features=found)
+
+
+@pytest.mark.parametrize("size", [200, 20, 1])
+def test_a_balancer_that_gives_runs_or_connections_to_pools_it_had_before_is_no_change(size: int) -> None:
+    """By responses, most runs of such a fleet would be drift: a run is one draw of a pool, or a few."""
+    rng = np.random.default_rng(size)
+
+    def run() -> ProtocolFacts:
+        return balanced(POOLS, rng.integers(0, 2, 200), size)
+
+    def fleet() -> list[ProtocolFacts]:
+        """Accepted runs, of which one at least met each pool."""
+        return [*(balanced(POOLS, [pool] * 200, size) for pool in (0, 1)), *(run() for _ in range(3))]
+
+    found = [assess_protocol(run(), fleet(), no_past="").stack for _ in range(20)]
+
+    assert {(one.verdict, one.reason) for one in found} == {(Verdict.OK, "")}
+
+
+def test_what_no_known_pool_writes_is_a_change_whichever_answers() -> None:
+    accepted = [balanced(POOLS, [pool] * 200, 200) for pool in (0, 1, 0)]
+    everywhere = [{**pool, "done": "missing"} for pool in POOLS]
+
+    new_pool = assess_protocol(balanced([NEW_POOL], [0], 200), accepted, no_past="").stack
+    beside = assess_protocol(balanced([*POOLS, NEW_POOL], [0, 1, 2, 2], 20), accepted, no_past="").stack
+    changed = assess_protocol(balanced(everywhere, [1], 200), accepted, no_past="").stack
+
+    assert (new_pool.verdict, new_pool.reason) == (Verdict.DRIFT, "id chatcmpl-hex32 → ulid")
+    assert (beside.verdict, beside.reason) == (Verdict.DRIFT, "id chatcmpl-hex32 → ulid")
+    assert (changed.verdict, changed.reason) == (Verdict.DRIFT, "done sent → missing")
+
+
+def test_a_pool_is_known_in_kinds_of_answers_that_it_did_not_give_before() -> None:
+    accepted = [balanced(POOLS, [pool] * 200, 200) for pool in (0, 1)]
+    for kind in ("chat, stream", "chat, calls"):
+        accepted[1] = replace(accepted[1], features={**accepted[1].features, kind: {}})
+
+    finding = assess_protocol(balanced(POOLS, [1], 200), accepted, no_past="").stack
+
+    assert (finding.verdict, finding.reason) == (Verdict.OK, "")
 
 
 def test_features_that_follow_the_load_are_not_compared() -> None:
