@@ -13,6 +13,7 @@ from monitor.drift.relabelling import (
     RELABELLINGS,
     Pool,
     PromptTable,
+    Standardised,
     p_value,
     splits,
     standardise_anchors,
@@ -50,55 +51,79 @@ def offsets(observations: Sequence[Observation]) -> list[int]:
 def count_test(
     baseline: Sequence[Observation], new: Sequence[Observation], *, seed: int = 0, count: int = RELABELLINGS
 ) -> CountTest | None:
-    """None where the endpoint reports no counts. With a reference all answers are compared by their offset; without
-    one, only the anchors with their own past."""
+    """None where the endpoint reports no counts. Each anchor is compared with its own past, and single-use answers by
+    their offsets, which takes a reference: where these depend on the prompt, anchors are a few draws of them that come
+    again and again, and no measure of what other prompts have."""
     counted = [o for o in new if o.prompt_tokens is not None]
     if not counted:
         return None
+    rng = np.random.default_rng(seed)
+    parts = [found for found in (_anchors(baseline, new, count, rng), _singles(baseline, new, count, rng)) if found]
+    moved = next((part.moved for part in parts if part.moved), 0) if parts else None
+    p = _p([part.test for part in parts]) if parts else None
     now = offsets(new)
-    past = offsets(baseline)
-    moved, p = _against_offsets(past, now, seed, count) if now else _against_anchors(baseline, new, seed, count)
     if not now:
         return CountTest(None, None, None, False, moved, p, len(counted))
     return CountTest(_mode(now), min(now), max(now), len(set(now) - {0}) <= 1, moved, p, len(now))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What came of the anchors, or of the single-use answers: in the first column how far counts moved together."""
+
+    moved: int
+    test: Standardised
 
 
 def _mode(values: Sequence[int]) -> int:
     return Counter(values).most_common(1)[0][0]
 
 
-def _against_offsets(past: Sequence[int], now: Sequence[int], seed: int, count: int) -> tuple[int | None, float | None]:
-    if not past:
-        return None, None
+def _p(tests: Sequence[Standardised]) -> float:
+    """Of the largest |z|: of the moves of both parts together, and of each other statistic alone."""
+    moving = [test for test in tests if test.relabelled.any()]
+    if not moving:
+        return 1.0
+
+    def largest(values: Sequence[FloatArray]) -> FloatArray:
+        together = sum(part[..., 0] for part in values) / np.sqrt(len(values))
+        others = [np.abs(part[..., 1:]).max(axis=-1, initial=0.0) for part in values]
+        return np.asarray(np.max([np.abs(together), *others], axis=0))
+
+    observed = float(largest([test.observed for test in moving]))
+    return p_value(observed, largest([test.relabelled for test in moving]))
+
+
+def _singles(
+    baseline: Sequence[Observation], new: Sequence[Observation], count: int, rng: np.random.Generator
+) -> _Part | None:
+    past, now = (offsets([o for o in side if not o.anchor]) for side in (baseline, new))
+    if not past or not now:
+        return None
     scores = np.array([*past, *now], dtype=np.float64)
-    new = np.arange(scores.size) >= len(past)
-    pool = Pool(np.column_stack([scores, np.abs(scores - np.median(scores))]), new)
-    test = standardise_pool(pool, count, np.random.default_rng(seed))
-    p = p_value(float(np.abs(test.observed).max()), np.abs(test.relabelled).max(axis=1))
-    return _mode(now) - _mode(past), p
+    pool = Pool(np.column_stack([scores, np.abs(scores - np.median(scores))]), np.arange(scores.size) >= len(past))
+    return _Part(_mode(now) - _mode(past), standardise_pool(pool, count, rng))
 
 
-def _against_anchors(
-    baseline: Sequence[Observation], new: Sequence[Observation], seed: int, count: int
-) -> tuple[int | None, float | None]:
-    groups: dict[str, list[tuple[int, bool]]] = defaultdict(list)
-    for observations, is_new in ((baseline, False), (new, True)):
-        for o in observations:
-            if o.anchor and o.prompt_tokens is not None:
-                groups[o.item_key].append((o.prompt_tokens, is_new))
-    paired = {key: rows for key, rows in groups.items() if len({is_new for _, is_new in rows}) == 2}
-    if not paired:
-        return None, None
-    rng = np.random.default_rng(seed)
-    tables = []
-    steps: list[int] = []
-    for key in sorted(paired):
-        counts = np.array([value for value, _ in paired[key]], dtype=np.float64)
-        flags = np.array([is_new for _, is_new in paired[key]])
-        tables.append(_difference_table(counts, flags, rng))
-        steps.append(_mode(counts[flags].astype(int).tolist()) - _mode(counts[~flags].astype(int).tolist()))
-    test = standardise_anchors(tables, count, rng)
-    return _mode(steps), p_value(float(abs(test.observed[0])), np.abs(test.relabelled[:, 0]))
+def _anchors(
+    baseline: Sequence[Observation], new: Sequence[Observation], count: int, rng: np.random.Generator
+) -> _Part | None:
+    past, now = _by_prompt(baseline), _by_prompt(new)
+    tables, steps = [], []
+    for key in sorted(past.keys() & now.keys()):
+        counts = np.array([*past[key], *now[key]], dtype=np.float64)
+        tables.append(_difference_table(counts, np.arange(counts.size) >= len(past[key]), rng))
+        steps.append(_mode(now[key]) - _mode(past[key]))
+    return _Part(_mode(steps), standardise_anchors(tables, count, rng)) if tables else None
+
+
+def _by_prompt(observations: Sequence[Observation]) -> dict[str, list[int]]:
+    """The counts of each anchor, one a run: its repeats there are counted by the same machine."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for o in observations:
+        if o.anchor and o.rep == 0 and o.prompt_tokens is not None:
+            found[o.item_key].append(o.prompt_tokens)
+    return found
 
 
 def _difference_table(counts: FloatArray, flags: np.ndarray, rng: np.random.Generator) -> PromptTable:

@@ -232,8 +232,8 @@ def _cut(text: str) -> str:
 
 
 def _tokens(now: Mapping[str, int], past: Sequence[ProtocolFacts], parts: int) -> Finding:
-    before = [_count(key, rep, tokens) for rep, run in enumerate(past) for key, tokens in run.prompt_tokens.items()]
-    test = count_test(before, [_count(key, 0, tokens) for key, tokens in now.items()])
+    before = [_count(key, tokens) for run in past for key, tokens in run.prompt_tokens.items()]
+    test = count_test(before, [_count(key, tokens) for key, tokens in now.items()])
     if test is None:
         return Finding(Verdict.INAPPLICABLE, "the endpoint counts no prompt tokens", unit="token")
     if test.p is None:
@@ -257,10 +257,10 @@ def _tokens(now: Mapping[str, int], past: Sequence[ProtocolFacts], parts: int) -
     )
 
 
-def _count(key: str, rep: int, tokens: int) -> Observation:
+def _count(key: str, tokens: int) -> Observation:
     """By its past alone: another reference must not make it another count."""
     nothing = np.empty(0)
-    return Observation(key, rep, True, (), nothing, None, (), {}, tokens, None, None)
+    return Observation(key, 0, True, (), nothing, None, (), {}, tokens, None, None)
 
 
 def _together(runs: Iterable[FeatureCounts]) -> FeatureCounts:
