@@ -61,6 +61,15 @@ class Accumulated:
         added = replace(self, after=_together(self.after, _counts(now), self.before), runs=self.runs + 1)
         return replace(added, found=added._look()) if added.runs in LOOKS else added
 
+    def on_top_of(self, kept: Accumulated, now: Sequence[Scored]) -> Accumulated:
+        """This one, whose last run is `now`, where `kept` is stored by now: another run may have been added since what
+        this was made of was read, or have begun the next epoch. Then this run is added to that."""
+        if kept.since != self.since or kept.runs == self.runs - 1:
+            return self
+        if kept.over:
+            return self if self.runs == 1 else kept
+        return kept.with_run(now)
+
     def _look(self) -> Finding:
         compared = {
             family: answered(

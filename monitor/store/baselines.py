@@ -29,7 +29,7 @@ def apply_change(session: Session, run: Run, change: Enrol | Join | None, at: da
         return None
     if not _has_observations(session, run.id):
         raise StorageError(f"Run {run.id} has no observations for a baseline.", remedy="Save it without one.")
-    _hold(session, run.endpoint_id)
+    hold(session, run.endpoint_id)
     active = _active(session, run.endpoint_id, run.probe, suite_of(run))
     if isinstance(change, Enrol):
         if active is not None:
@@ -87,7 +87,7 @@ def accept(
     there is no such run.
     """
     note = _checked(note)
-    _hold(session, endpoint_id)
+    hold(session, endpoint_id)
     if run_id is not None:
         runs = [_named_run(session, endpoint_id, probe, run_id)]
     else:
@@ -107,7 +107,7 @@ def reset(
     """Close every active baseline of an endpoint, or that of one private suite, so that its next saved runs enrol;
     those that were closed."""
     note = _checked(note)
-    _hold(session, endpoint_id)
+    hold(session, endpoint_id)
     active = session.scalars(
         select(Baseline)
         .where(
@@ -125,8 +125,9 @@ def reset(
     return [_record(session, baseline) for baseline in active]
 
 
-def _hold(session: Session, endpoint_id: str) -> None:
-    """One at a time changes an endpoint's baselines: on a server, two that both found none would both open one.
+def hold(session: Session, endpoint_id: str) -> None:
+    """One at a time changes an endpoint's baselines, and what its runs add up to: on a server, two that both found no
+    baseline would both open one.
 
     Rows that refer to the endpoint lock its key for sharing: a lock against that too would make two that have added
     some wait for each other for ever.

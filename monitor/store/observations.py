@@ -110,14 +110,6 @@ def protocol_of(session: Session, run_ids: Sequence[str]) -> list[ProtocolFacts]
     return found
 
 
-def accumulated_rows(run_id: str, result: RunResult) -> list[ObservationRow]:
-    if result.accumulated is None:
-        return []
-    from monitor.store.accumulated import encode_accumulated
-
-    return [ObservationRow(run_id=run_id, item_key=_ACCUMULATED, rep=0, blob=encode_accumulated(result.accumulated))]
-
-
 def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
     """As the last run of the endpoint left it that was judged against a baseline."""
     from monitor.store.accumulated import decode_accumulated
@@ -126,11 +118,19 @@ def last_accumulated(session: Session, endpoint_id: str) -> Accumulated | None:
     return None if found is None else decode_accumulated(found.blob)
 
 
-def forget_accumulated(session: Session, endpoint_id: str) -> None:
-    """Another run has what this one left."""
-    found = _accumulated(session, endpoint_id)
-    if found is not None:
-        session.execute(delete(ObservationRow).where(ObservationRow.id == found.id))
+def keep_accumulated(session: Session, run: Run, result: RunResult) -> None:
+    """In place of what the last run left. The caller holds the endpoint: of two runs that were judged at once, the
+    second is added to what the first one left."""
+    from monitor.store.accumulated import decode_accumulated, encode_accumulated
+
+    kept = result.accumulated
+    if kept is None:
+        return
+    before = _accumulated(session, run.endpoint_id)
+    if before is not None:
+        kept = kept.on_top_of(decode_accumulated(before.blob), result.scored)
+        session.execute(delete(ObservationRow).where(ObservationRow.id == before.id))
+    session.add(ObservationRow(run_id=run.id, item_key=_ACCUMULATED, rep=0, blob=encode_accumulated(kept)))
 
 
 def _accumulated(session: Session, endpoint_id: str) -> ObservationRow | None:

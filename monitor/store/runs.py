@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from monitor.errors import StorageError
 from monitor.store import standing
-from monitor.store.baselines import apply_change, suite_of
+from monitor.store.baselines import apply_change, hold, suite_of
 from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint, use_reference
 from monitor.store.evidence import evidence_row, point_row
 from monitor.store.ids import new_id
-from monitor.store.observations import forget_accumulated
+from monitor.store.observations import keep_accumulated
 from monitor.store.pages import pages
 from monitor.store.records import BaselineRecord, RunRecord, RunResult, RunStart
 from monitor.store.rollups import add_to_rollups
@@ -137,8 +137,6 @@ def finish(
     if observations:
         # Grades that were kept as they came are among them.
         session.execute(delete(Observation).where(Observation.run_id == run_id))
-    if result.accumulated is not None:
-        forget_accumulated(session, run.endpoint_id)
     session.add_all(observations)
     evidence = [evidence_row(run, found, at) for found in result.evidence]
     session.add_all(evidence)
@@ -146,6 +144,10 @@ def finish(
     add_to_rollups(session, run.endpoint_id, run.started_at, result.metric_points)
     session.flush()
     standing.follow(session, run, suite_of(run), evidence, at)
+    if result.accumulated is not None:
+        # No earlier: whoever changes a baseline has written to the tables above by then.
+        hold(session, run.endpoint_id)
+        keep_accumulated(session, run, result)
     return apply_change(session, run, result.baseline, at)
 
 

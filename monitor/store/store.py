@@ -20,7 +20,6 @@ from monitor.store.database import Database
 from monitor.store.entries import Lease
 from monitor.store.evidence import evidence_of, screened
 from monitor.store.observations import (
-    accumulated_rows,
     grade_rows,
     graded_of,
     graded_rows,
@@ -204,7 +203,6 @@ class Store:
         rows = observation_rows(run_id, result.observations) + scored_rows(run_id, result)
         rows += protocol_rows(run_id, result)
         rows += graded_rows(run_id, result)
-        rows += accumulated_rows(run_id, result)
         rows += loop_rows(run_id, result)
         with self._fenced(lease) as session:
             return runs.finish(session, run_id, result, rows, at)

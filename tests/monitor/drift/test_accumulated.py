@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,19 @@ def test_an_epoch_of_an_unchanged_endpoint_is_suspected_once_in_a_hundred_at_mos
         suspected.append(bool(LOUD & seen))
 
     assert np.mean(suspected) <= 0.01 + 3 * np.sqrt(0.01 * 0.99 / 40)
+
+
+def test_a_run_that_was_judged_beside_another_one_is_added_to_what_that_one_left() -> None:
+    rng = np.random.default_rng(4)
+    start, (one, other) = after(0, rng), (run(rng), run(rng))
+    first, second = start.with_run(one), start.with_run(other)
+    anew = replace(start, since="run_2").with_run(other)
+    last, full = replace(start, runs=EPOCH - 1), replace(start, runs=EPOCH)
+
+    assert second.on_top_of(start, other) == second
+    assert second.on_top_of(first, other) == first.with_run(other)
+    assert anew.on_top_of(first, other) == anew
+    # The epoch ended in between, or the next one began.
+    assert replace(last, runs=EPOCH).on_top_of(full, other) == full
+    assert second.on_top_of(full, other) == second
+    assert full.on_top_of(first, other) == first.with_run(other)
