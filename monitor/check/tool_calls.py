@@ -126,13 +126,15 @@ def findings_of(
 ) -> dict[str, Finding]:
     """By the name of the check: `tool_calls.trigger` against the endpoint's own runs, `fidelity.trigger` against the
     reference. `suspected` are the checks that a confirming one is about. A stage decides on repeats, not on a verdict:
-    what its p pays for are the tests of this run, and not the `shares` of the whole check."""
+    what its p pays for are the tests of this run, and not the `shares` of the whole check. Requests that fail are no
+    suspicion to ask about again: an endpoint that throttles would be asked twice as much."""
+    available = _name(ProbeKind.TOOL_CALLS.value, Family.AVAILABILITY)
     drift = {_name(ProbeKind.TOOL_CALLS.value, family): finding for family, finding in found.drift.items()}
     staged = {
         name: _staged(finding, confirm, shares)
         if name in suspected
         else finding
-        if confirms
+        if confirms or name == available
         else _staged(finding, screen, shares)
         for name, finding in drift.items()
     }

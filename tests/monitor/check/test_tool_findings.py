@@ -51,6 +51,14 @@ def test_a_stage_pays_for_the_tests_of_its_run_and_not_for_the_other_probes_of_t
     assert found["tool_calls.trigger"].stage is Stage.HIT
 
 
+def test_an_endpoint_whose_requests_fail_is_not_asked_more_for_it() -> None:
+    failing = Finding(Verdict.SUSPECT, "answered at the first try", adjusted_p=1e-9)
+
+    found = findings_of(ToolAssessment({Family.AVAILABILITY: failing}, {}), None, (), confirms=False)
+
+    assert found == {"tool_calls.availability": failing}
+
+
 def past(run_id: str, runs: int = 1) -> Past:
     members = tuple(BaselineMember(f"{run_id}{number or ''}", BaselineRole.ACCEPTED) for number in range(runs))
     tools, active = ProbeKind.TOOL_CALLS, BaselineStatus.ACTIVE
