@@ -8,9 +8,9 @@ from typing import Any
 
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family, across_families
-from monitor.drift.questions import Question
+from monitor.drift.questions import Asked, Question
 from monitor.drift.rule import Verdict
-from monitor.drift.ternary import Difference, Outcome, detectable, difference, outcome, verdict
+from monitor.drift.ternary import Difference, Margin, Outcome, detectable, difference, outcome, verdict
 from monitor.drift.trigger import Paired
 
 RATE = "rate"
@@ -22,17 +22,24 @@ _IN_BURSTS = frozenset({Family.AVAILABILITY})
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of a question that enough cases answer."""
+    """What came of a question that enough cases answer. was: the rate that it moved from, weighted as the move is, so
+    that the two make what it is now."""
 
-    question: Question[Any]
-    sides: Paired
+    asks: str
+    margin: Margin
     moved: Difference
-    outcome: Outcome
+    was: float
+    cases: int
+    tests: Sequence[Asked]
+
+    @property
+    def outcome(self) -> Outcome:
+        return outcome(self.moved, self.margin)
 
     @property
     def p_values(self) -> list[float]:
         failed = self.outcome is Outcome.FAIL
-        return [one.p if failed or not one.bounded else 1.0 for one in self.question.tests(self.sides)]
+        return [one.p if failed or not one.bounded else 1.0 for one in self.tests]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +57,25 @@ class Compared:
         if p is None or not self.told:
             return self.nothing
         worst = max(self.told, key=_by_margin)
-        sides = worst.sides
         return Finding(
             verdict=verdict([one.outcome for one in self.told], p),
-            reason=f"{self.words}{worst.question.asks}",
+            reason=f"{self.words}{worst.asks}",
             value=worst.moved.value,
             unit=RATE,
             interval=worst.moved.interval,
-            # Weighted as the move is, so that the two make what it is now.
-            baseline=float(sides.weights @ sides.q / sides.weights.sum()),
+            baseline=worst.was,
             detectable=detectable(worst.moved),
-            target=worst.question.margin.width,
+            target=worst.margin.width,
             adjusted_p=p,
-            n=len(sides),
+            n=worst.cases,
         )
 
 
-def answered(sides: Sequence[tuple[Question[Any], Paired]], which: str = "in common") -> Compared:
-    """`which` says what cases are counted."""
-    told = [found for question, both in sides if (found := _told(question, both))]
+def answered(
+    sides: Sequence[tuple[Question[Any], Paired]], which: str = "in common", *, others: Sequence[Told] = ()
+) -> Compared:
+    """`which` says what cases are counted; `others` came of the cases that are not."""
+    told = [*(found for question, both in sides if (found := _told(question, both))), *others]
     cases = max(len(both) for _, both in sides)
     why = f"{cases} case{'' if cases == 1 else 's'} {which}, and {LEAST_CASES} are needed"
     return Compared(
@@ -105,10 +112,13 @@ def _at_most_suspect(finding: Finding) -> Finding:
 
 def _told(question: Question[Any], sides: Paired) -> Told | None:
     moved = difference(sides) if len(sides) >= LEAST_CASES else None
-    return None if moved is None else Told(question, sides, moved, outcome(moved, question.margin))
+    if moved is None:
+        return None
+    was = float(sides.weights @ sides.q / sides.weights.sum())
+    return Told(question.asks, question.margin, moved, was, len(sides), question.tests(sides))
 
 
 def _by_margin(told: Told) -> float:
     """How far it is on the side that matters, and where both do, on either."""
-    moved = told.moved.value / told.question.margin.width
-    return -moved if told.question.margin.one_sided else abs(moved)
+    moved = told.moved.value / told.margin.width
+    return -moved if told.margin.one_sided else abs(moved)

@@ -66,6 +66,20 @@ def hypergeometric(successes: int, r_x: int, r_y: int) -> tuple[int, FloatArray]
     return int(x[0]), chances
 
 
+def dealt(values: IntArray, first: int) -> Deals:
+    """The sum of `first` of the values, whole numbers from 0, when they fall to the first side by chance."""
+    largest = int(np.sort(values)[values.size - first :].sum())
+    # The chance of each number of them dealt so far, and of each sum.
+    mass = np.zeros((first + 1, largest + 1))
+    mass[0, 0] = 1.0
+    taken = np.arange(first)[:, np.newaxis]
+    for left, value in zip(range(values.size, 0, -1), values.tolist(), strict=True):
+        falls = np.clip((first - taken) / left, 0.0, 1.0) * mass[:-1]
+        mass[:-1] -= falls
+        mass[1:, value:] += falls[:, : largest + 1 - value]
+    return Deals(np.arange(largest + 1), mass[first])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ways:
     """How the answers of several kinds may fall to the first side: counts [ways, kinds], the chance of each way, and

@@ -19,7 +19,7 @@ from monitor.drift.trigger import Paired
 _RESAMPLES = 2_000
 _BLOCK = 500
 # With fewer prompts that differ, resampling them knows too little of how many there might be.
-_FEW_DIFFER = 10
+FEW_DIFFER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +93,10 @@ def difference(paired: Paired, *, level: float = 0.95, seed: int = 0) -> Differe
         return None
     moves, weights = paired.p - paired.q, paired.weights
     value = float(weights @ moves / weights.sum())
-    if np.count_nonzero(moves) < _FEW_DIFFER:
-        return Difference(value, _by_shares(moves, weights, level))
+    if np.count_nonzero(moves) < FEW_DIFFER:
+        return Difference(value, by_shares(moves, weights, level))
     replicates = _resampled(moves, weights, np.random.default_rng(seed))
     return Difference(value, bca(value, replicates, _influence(moves, weights), level=level))
-
-
-def difference_in_differences(now: Paired, then: Paired, *, level: float = 0.95, seed: int = 0) -> Difference | None:
-    """(endpoint − reference) now less the same then, of two sets of prompts that need not be the same.
-
-    What moved on both sides alike, such as a harder draw of prompts, drops out. Prompts that are in both sets count as
-    different ones, which makes the interval too wide rather than too narrow. None where either has fewer than two.
-    """
-    one, other = difference(now, level=level, seed=seed), difference(then, level=level, seed=seed)
-    if one is None or other is None:
-        return None
-    value = one.value - other.value
-    parts = [(paired.p - paired.q, paired.weights) for paired in (now, then)]
-    if min(np.count_nonzero(moves) for moves, _ in parts) < _FEW_DIFFER:
-        return Difference(value, _recovered(one, other, level))
-    rng = np.random.default_rng(seed)
-    replicates = _resampled(*parts[0], rng) - _resampled(*parts[1], rng)
-    influence = np.concatenate([_influence(*parts[0]), -_influence(*parts[1])])
-    return Difference(value, bca(value, replicates, influence, level=level))
 
 
 def bca(value: float, replicates: FloatArray, influence: FloatArray, *, level: float = 0.95) -> Interval:
@@ -145,15 +126,15 @@ def _influence(moves: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(left.mean() - left)
 
 
-def _by_shares(moves: FloatArray, weights: FloatArray, level: float) -> Interval:
+def by_shares(moves: FloatArray, weights: FloatArray, level: float) -> Interval:
     """Gains and losses as shares of the prompts, at the effective number of prompts that the weights leave."""
     prompts = float(weights.sum() ** 2 / (weights**2).sum())
     sides = [float(weights @ np.maximum(sign * moves, 0.0) / weights.sum()) for sign in (1.0, -1.0)]
     gains, losses = (Difference(side, wilson(side * prompts, prompts, level=level)) for side in sides)
-    return _recovered(gains, losses, level)
+    return recovered(gains, losses, level)
 
 
-def _recovered(one: Difference, other: Difference, level: float) -> Interval:
+def recovered(one: Difference, other: Difference, level: float) -> Interval:
     """The interval of a difference from the intervals of its two parts (Zou & Donner 2008)."""
     value = one.value - other.value
     down = np.hypot(one.value - one.interval.low, other.interval.high - other.value)

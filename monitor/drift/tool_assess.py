@@ -2,8 +2,9 @@
 
 Four families of questions, each with the error of its own, and none that counts another's failures: whether answers
 come, whether the serving stack keeps to the protocol, whether tools are called when they should be, and whether what
-is called is right. Cases are compared with themselves only, as each run asks another share of them. A fifth family
-holds the run against itself: are answers alike, streamed or not? All that is tested of a run is adjusted together.
+is called is right. Cases that both sides have are compared with themselves, as each run asks another share of them;
+those of other weeks by their kind. A fifth family holds the run against itself: are answers alike, streamed or not? All
+that is tested of a run is adjusted together.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from monitor.drift.family import RATE, Compared, answered, judged
+from monitor.drift.by_kind import CaseSide, alone, by_kind
+from monitor.drift.family import RATE, Compared, Told, answered, judged
 from monitor.drift.findings import Finding
 from monitor.drift.multiplicity import Family
 from monitor.drift.questions import Asked, Question
@@ -25,6 +27,7 @@ from probes.tools.scored import Scored
 _FAMILIES = (Family.AVAILABILITY, Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
 # The reference's own availability is no measure of anybody's.
 _QUALITY = (Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
+_NO_SIDE = CaseSide((), ())
 _ALIKE: Sequence[tuple[str, Success, str]] = (
     ("answers that call a tool", lambda answer: answer.called, "trigger_rate"),
     ("answers that keep to the protocol", conforms, "conformance_ok"),
@@ -49,18 +52,27 @@ def assess_tools(
     no_past: str,
     no_reference: str,
     shares: int = 1,
+    kindred: CaseSide = _NO_SIDE,
 ) -> ToolAssessment:
-    """`no_past` and `no_reference` say why there are none of them to compare with; `shares` are those of the check."""
-    drift = {family: _compared(family, now, past, no_past) for family in _FAMILIES}
+    """`no_past` and `no_reference` say why there are none of them to compare with; `shares` are those of the check.
+    `kindred` are those of the past answers whose cases were drawn as this run's, with the reference's to them."""
+    ours, theirs = alone(CaseSide(now, reference), kindred)
+    drift = {
+        family: _compared(family, now, past, no_past, [by_kind(one, ours, theirs) for one in QUESTIONS[family]])
+        for family in _FAMILIES
+    }
     fidelity = {family: _compared(family, now, reference, no_reference) for family in _QUALITY}
     fidelity[Family.TWINS] = _twins(now)
     return ToolAssessment(*judged(drift, fidelity, shares))
 
 
-def _compared(family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str) -> Compared:
+def _compared(
+    family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str, others: Sequence[Told | None] = ()
+) -> Compared:
     if not other:
         return Compared((), (), Finding(Verdict.INCONCLUSIVE, no_other, unit=RATE, n=len(now)))
-    found = answered([(one, paired(now, other, one.success)) for one in QUESTIONS[family]])
+    asked = [(one, paired(now, other, one.success)) for one in QUESTIONS[family]]
+    found = answered(asked, others=[one for one in others if one is not None])
     moved = arguments_moved(now, other) if family is Family.ARGUMENTS and found.told else None
     return found if moved is None else replace(found, p_values=[*found.p_values, moved])
 
