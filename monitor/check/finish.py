@@ -58,8 +58,8 @@ from reference_engine import BARE_ANSWER_TOKENS
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
-    from monitor.check.tool_calls import ToolAnswers
     from probes.loops.plan import LoopPlan
+    from probes.tools.plan import ToolPlan
 
 _LONGEST_NAME = 256
 
@@ -107,9 +107,7 @@ class AskedCheck:
                 check, moved = self._finish_latency(found_speed, samples, started)
                 checks, said = [*checks, check], said.beside(Said(rates=found_speed.rates))
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
-                found, told = self._finish_tools(
-                    self._judge.tool_answers(planned.tools, samples), samples, planned.doubtful
-                )
+                found, told = self._finish_tools(planned.tools, samples)
                 checks, said = checks + found, said.beside(told)
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
@@ -190,31 +188,34 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return judged
 
-    def _finish_tools(
-        self, answers: ToolAnswers, samples: Sequence[Sample], doubtful: int | None
-    ) -> tuple[list[Check], Said]:
+    def _finish_tools(self, plan: ToolPlan, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.profiles import variants_of
         from monitor.check.tool_calls import accumulated, ambiguous_of, findings_of, rate_points, rate_values
         from monitor.check.variants import tool_variants
+        from monitor.drift.by_kind import CaseSide
         from monitor.drift.tool_assess import assess_tools
 
-        past, accepted = self._ledger.past_scored()
-        self._compared_with(past)
+        answers = self._judge.tool_answers(plan, samples)
+        before = self._ledger.past_tools(
+            plan.plan.suite_version, self._judge.fingerprint if answers.reference else None
+        )
+        self._compared_with(before.past)
         found = assess_tools(
             answers.now,
-            past=accepted,
+            past=before.accepted,
+            kindred=CaseSide(before.alike, before.reference),
             reference=answers.reference,
             no_past=self._no_baseline_reason(),
             no_reference=answers.no_reference,
             shares=self._planned.shares,
         )
-        adds_up = accumulated(self._ledger.last_accumulated(), past, accepted, answers.now)
+        adds_up = accumulated(self._ledger.last_accumulated(), before.past, before.accepted, answers.now)
         tokens = Reported.of(samples).total
         findings = findings_of(
             found, adds_up, self._ledger.screened, confirms=self._ledger.confirms, shares=self._planned.shares
         )
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
-        findings |= ambiguous_of(doubtful)
+        findings |= ambiguous_of(self._planned.doubtful)
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
         said = Said(rates=rate_values(answers), variants=told)
         role = self._ledger.finish(
@@ -226,7 +227,7 @@ class AskedCheck:
                 reference_scored=answers.reference,
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=rate_points(answers),
-                baseline=_wide_baseline_change(past, moved, answered=any(one.completed for one in answers.now))
+                baseline=_wide_baseline_change(before.past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
                 else None,
             ),

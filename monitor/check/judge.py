@@ -72,6 +72,11 @@ class Judge:
     def allowed(self) -> tuple[str, ...]:
         return self._reference.allowed
 
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the reference, where it has weights."""
+        return None if self._reference.identity is None else self._reference.identity.fingerprint
+
     def judge(
         self, probe: ProbeKind, samples: Sequence[Sample], past: Past, *, no_baseline_reason: str, shares: int
     ) -> Judged:

@@ -76,6 +76,17 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
+class PastTools:
+    """The accepted answers to tool-call cases; `alike` are those of them whose cases were drawn as this run's, and
+    `reference` the answers to these of the reference that it has."""
+
+    past: Past = Past()
+    accepted: Sequence[Scored] = ()
+    alike: Sequence[Scored] = ()
+    reference: Sequence[Scored] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a run was found to be, and its place in the baseline."""
 
@@ -203,12 +214,19 @@ class Ledger:
         baseline = self._store.active_baseline(self._record.id, probe)
         return Past() if baseline is None else Past(baseline, self._store.baseline_observations(baseline.id))
 
-    def past_scored(self) -> tuple[Past, Sequence[Scored]]:
-        """The tool-call probe's baseline, and the scored answers of its runs."""
+    def past_tools(self, suite_version: str, fingerprint: str | None) -> PastTools:
+        """The tool-call probe's baseline, and the scored answers of its runs; the reference's are read where
+        `fingerprint` names one."""
         if self._store is None or self._record is None:
-            return Past(), ()
+            return PastTools()
         baseline = self._store.active_baseline(self._record.id, ProbeKind.TOOL_CALLS)
-        return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_scored(baseline.id))
+        if baseline is None:
+            return PastTools()
+        alike, others = self._store.baseline_drawn_alike(baseline.id, suite_version)
+        reference: Sequence[Scored] = ()
+        if fingerprint is not None:
+            reference = self._store.baseline_reference_scored(baseline.id, suite_version, fingerprint)
+        return PastTools(Past(baseline), [*alike, *others], alike, reference)
 
     def last_accumulated(self) -> Accumulated | None:
         """What the endpoint's runs of tool calls add up to so far, as the last one left it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +25,7 @@ from probes.plan import Plan, ProbeKind, Sample
 from probes.tools.calibration import FEWEST, enough
 from probes.tools.case import Case
 from probes.tools.families.suite import Instance, instances
-from probes.tools.plan import ToolPlan, plan, share, with_room
+from probes.tools.plan import PLAN_VERSION, ToolPlan, plan, share, with_room
 from probes.tools.score import score
 from probes.tools.scored import Scored
 
@@ -68,6 +69,7 @@ def tool_plan(
     since = at - _START
     asked = pool if pool is None or enough(len(pool)) else ()
     cases = [one.case for one in instances(seed, week_of(at), pool=asked)]
+    version = _version(cases, answer_tokens)
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
     if answer_tokens is not None:
@@ -75,7 +77,14 @@ def tool_plan(
     own = {name for name in suspected if name.startswith(_PREFIX)}
     made = plan(_again(cases, own) if own else cases, seed=seed, run_nonce=nonce)
     kept = made.plan.items[: ceil(len(made.plan.items) * part)]
-    return replace(made, plan=replace(made.plan, items=kept))
+    return replace(made, plan=replace(made.plan, items=kept, suite_version=version))
+
+
+def _version(cases: Sequence[Case], answer_tokens: int | None) -> str:
+    """The same for all weeks whose cases are drawn alike and asked with the same room: these may be compared by kind.
+    Where families, the seed or what calibration kept are others, the anchors are."""
+    drawn = "\n".join([str(answer_tokens), *sorted(case.key for case in cases if case.anchor)])
+    return f"{PLAN_VERSION}-{hashlib.sha256(drawn.encode()).hexdigest()[:16]}"
 
 
 def week_of(at: datetime) -> int:

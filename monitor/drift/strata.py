@@ -119,9 +119,7 @@ def _sides(strata: Sequence[Stratum]) -> tuple[_Side, _Side]:
 def _side(
     strata: Sequence[Stratum], total: float, values: Sequence[FloatArray], residuals: Sequence[FloatArray]
 ) -> _Side:
-    weights = [
-        np.full(found.size, one.weight / total / found.size) for one, found in zip(strata, values, strict=True)
-    ]
+    weights = [np.full(found.size, one.weight / total / found.size) for one, found in zip(strata, values, strict=True)]
     return _Side(np.concatenate(values), np.concatenate(weights), np.concatenate(residuals))
 
 

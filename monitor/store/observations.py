@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, select
+from sqlalchemy import and_, delete, func, select
 from sqlalchemy.orm import Session
 
 from monitor.store.pages import pages
@@ -59,6 +59,37 @@ def scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
         rows = select(ObservationRow.blob).where(ObservationRow.run_id.in_(some), own).order_by(ObservationRow.id)
         found += map(decode_scored, session.scalars(rows))
     return found
+
+
+def reference_scored_of(session: Session, run_ids: Sequence[str]) -> list[Scored]:
+    """The reference's scored answers of these runs, of each item and repeat the first."""
+    from monitor.store.scored import decode_scored
+
+    first: dict[tuple[str, int], int] = {}
+    for some in pages(run_ids):
+        theirs = (ObservationRow.run_id.in_(some), ObservationRow.item_key.like(f"{_REFERENCE}%"))
+        row = (ObservationRow.item_key, ObservationRow.rep)
+        for key, rep, one in session.execute(select(*row, func.min(ObservationRow.id)).where(*theirs).group_by(*row)):
+            first[key, rep] = min(one, first.get((key, rep), one))
+    found: list[Scored] = []
+    for ids in pages(sorted(first.values())):
+        rows = select(ObservationRow.blob).where(ObservationRow.id.in_(ids)).order_by(ObservationRow.id)
+        found += map(decode_scored, session.scalars(rows))
+    return found
+
+
+def runs_drawn_alike(
+    session: Session, run_ids: Sequence[str], suite_version: str, fingerprint: str | None = None
+) -> list[str]:
+    """Those of the runs whose cases were drawn by this version, and that had the reference of this fingerprint."""
+    wanted = [Run.suite_version == suite_version]
+    if fingerprint is not None:
+        wanted.append(Reference.fingerprint == fingerprint)
+    found: set[str] = set()
+    for some in pages(run_ids):
+        runs = select(Run.id).outerjoin(Reference, Reference.id == Run.reference_id).where(Run.id.in_(some), *wanted)
+        found |= {*session.scalars(runs)}
+    return [run_id for run_id in run_ids if run_id in found]
 
 
 def scored_by_item(session: Session, run_id: str) -> dict[tuple[str, int], Scored]:

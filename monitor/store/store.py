@@ -30,6 +30,8 @@ from monitor.store.observations import (
     observations_of,
     protocol_of,
     protocol_rows,
+    reference_scored_of,
+    runs_drawn_alike,
     scored_by_item,
     scored_of,
     scored_rows,
@@ -270,6 +272,21 @@ class Store:
         """The scored answers of a baseline's runs, of tool calls or agent loops."""
         with self._sessions.read() as session:
             return scored_of(session, [member.run_id for member in baselines.members(session, baseline_id)])
+
+    def baseline_drawn_alike(self, baseline_id: str, suite_version: str) -> tuple[list[Scored], list[Scored]]:
+        """The scored answers of a baseline's runs of tool calls: of those whose cases were drawn by this version, and
+        of the others."""
+        with self._sessions.read() as session:
+            runs = [member.run_id for member in baselines.members(session, baseline_id)]
+            alike = runs_drawn_alike(session, runs, suite_version)
+            return scored_of(session, alike), scored_of(session, [run for run in runs if run not in alike])
+
+    def baseline_reference_scored(self, baseline_id: str, suite_version: str, fingerprint: str) -> list[Scored]:
+        """The reference's scored answers in a baseline's runs whose cases were drawn by this version, of each item and
+        repeat the first: where it was the reference of this fingerprint, since another one answers otherwise."""
+        with self._sessions.read() as session:
+            runs = [member.run_id for member in baselines.members(session, baseline_id)]
+            return reference_scored_of(session, runs_drawn_alike(session, runs, suite_version, fingerprint))
 
     def last_accumulated(self, endpoint_id: str) -> Accumulated | None:
         """What the runs of the tool-call probe added up to at the last one."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 import yaml
 
 from monitor import clock
@@ -79,6 +81,30 @@ def test_right_answers_are_right_and_invented_values_are_drift_of_the_arguments_
     assert (first.enrolled, loud(first)) == (True, {})
     assert [rate(first, name) for name in ("first_attempt_ok", "oracle_met", "schema_ok")] == [1.0, 1.0, 1.0]
     assert loud(broken) == {"tool_calls.arguments": Verdict.DRIFT}
+
+
+def test_a_change_is_found_in_a_later_week_s_cases_and_what_did_not_change_is_not_said_to_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = DataDir(tmp_path / "data")
+    with ScriptedServer(agent := Agent(Knowing(data.seed(), clock.now()))) as server:
+        endpoint = endpoint_of(server, tmp_path)
+
+        def check(week: int) -> VerdictDocument:
+            at = datetime(2026, 11, 5, 12, tzinfo=UTC) + timedelta(weeks=week)
+            agent.answer_for = Knowing(data.seed(), at)
+            monkeypatch.setattr(clock, "now", lambda: at)
+            return run_check(endpoint, OPTIONS, data, Silent())
+
+        first, second = check(1), check(2)
+        agent.wire = arguments(invented)
+        third = check(3)
+
+    assert (first.enrolled, second.baselines[0].runs, third.baselines[0].runs) == (True, 1, 2)
+    assert (loud(first), loud(second)) == ({}, {})
+    found = {one.probe: one for one in third.checks}["tool_calls.arguments"]
+    assert (set(loud(third)), found.verdict) == ({"tool_calls.arguments"}, Verdict.DRIFT)
+    assert found.reason.endswith("by kind, of cases of other weeks, to be confirmed")
 
 
 def test_answers_are_cut_where_less_room_is_wanted_and_the_verdict_says_so(tmp_path: Path) -> None:
