@@ -11,7 +11,7 @@ reference's: that a week's draw is harder drops out. Otherwise it is the success
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -22,6 +22,9 @@ from monitor.drift.questions import Asked, Question, successes
 from monitor.drift.strata import Stratum, difference_in_differences, difference_of_shares, fewer, moved
 from probes.tools.case import Category
 from probes.tools.scored import Scored
+
+# What a reader is told of where a difference lies.
+_BY_KIND, _BESIDE = "by kinds of cases over runs and weeks", ", less the reference's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +50,49 @@ def alone(now: CaseSide, then: CaseSide) -> tuple[CaseSide, CaseSide]:
 def by_kind(question: Question[Scored], now: CaseSide, then: CaseSide) -> Told | None:
     """What comes of a question to cases of which none is on both sides; None where too few say anything."""
     ours, theirs = _of_shared_kinds(_cases(now, question), _cases(then, question))
-    beside = _of_shared_kinds(*([case for case in side if case.held is not None] for side in (ours, theirs)))
+    beside = _of_shared_kinds(*([case for case in side if case.reference is not None] for side in (ours, theirs)))
     # With fewer cases more would be lost than the reference takes of their scatter.
     held = all(2 * len(some) >= len(side) for some, side in zip(beside, (ours, theirs), strict=True))
     if held:
         ours, theirs = beside
     if min(len(ours), len(theirs)) < LEAST_CASES:
         return None
-    strata = _strata(ours, theirs)
+    shares = _strata(ours, theirs, _share)
     if held:
+        strata = _strata(ours, theirs, _less_the_reference)
         move = difference_in_differences(strata)
     else:
+        strata = shares
         move = difference_of_shares(strata, fmean(case.answers for case in (*ours, *theirs)))
     p = fewer(strata) if question.margin.one_sided else moved(strata)
-    # What it is now, as the move weighs the kinds.
-    weights = {kind: one.weight / one.now.size for kind, one in zip(_kinds(ours), strata, strict=True)}
-    share = sum(weights[case.kind] * case.share for case in ours) / sum(weights[case.kind] for case in ours)
-    asks = f"{question.asks}{' beside the reference' if held else ''}, by kind, of cases of other weeks"
-    return Told(asks, question.margin, move, share - move.value, len(ours), (Asked(p),))
+    is_now = sum(one.weight * float(one.now.mean()) for one in shares) / sum(one.weight for one in shares)
+    asks = f"{question.asks}{_BESIDE if held else ''}, {_BY_KIND}"
+    return Told(asks, question.margin, move, is_now - move.value, len(ours), (Asked(p),))
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The share of its `answers` that succeed, and that less the reference's where that says anything."""
+    """The share of its `answers` that succeed, and of the reference's; None where those say nothing."""
 
     kind: Category
     share: float
     answers: int
-    held: float | None
+    reference: float | None
 
-    @property
-    def value(self) -> float:
-        return self.share if self.held is None else self.held
+
+def _share(case: _Case) -> float:
+    return case.share
+
+
+def _less_the_reference(case: _Case) -> float:
+    return case.share - (case.reference or 0.0)
 
 
 def _cases(side: CaseSide, question: Question[Scored]) -> list[_Case]:
     kinds = {one.case_key: one.category for one in side.answers}
     ours, theirs = (successes(one, question.success, _key) for one in (side.answers, side.reference))
     return [
-        _Case(kinds[key], fmean(found), len(found), fmean(found) - fmean(theirs[key]) if key in theirs else None)
+        _Case(kinds[key], fmean(found), len(found), fmean(theirs[key]) if key in theirs else None)
         for key, found in ours.items()
     ]
 
@@ -94,19 +101,15 @@ def _key(answer: Scored) -> str:
     return answer.case_key
 
 
-def _kinds(cases: Iterable[_Case]) -> list[Category]:
-    return sorted({case.kind for case in cases})
-
-
 def _of_shared_kinds(ours: Sequence[_Case], theirs: Sequence[_Case]) -> tuple[list[_Case], list[_Case]]:
     kinds = {case.kind for case in ours} & {case.kind for case in theirs}
     return [case for case in ours if case.kind in kinds], [case for case in theirs if case.kind in kinds]
 
 
-def _strata(ours: Sequence[_Case], theirs: Sequence[_Case]) -> list[Stratum]:
+def _strata(ours: Sequence[_Case], theirs: Sequence[_Case], value: Callable[[_Case], float]) -> list[Stratum]:
     return [
-        Stratum(*(np.array([case.value for case in side if case.kind is kind]) for side in (ours, theirs)))
-        for kind in _kinds(ours)
+        Stratum(*(np.array([value(case) for case in side if case.kind is kind]) for side in (ours, theirs)))
+        for kind in sorted({case.kind for case in ours})
     ]
 
 

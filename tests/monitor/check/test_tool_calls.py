@@ -104,7 +104,7 @@ def test_a_change_is_found_in_a_later_week_s_cases_and_what_did_not_change_is_no
     assert (loud(first), loud(second)) == ({}, {})
     found = {one.probe: one for one in third.checks}["tool_calls.arguments"]
     assert (set(loud(third)), found.verdict) == ({"tool_calls.arguments"}, Verdict.DRIFT)
-    assert found.reason.endswith("by kind, of cases of other weeks, to be confirmed")
+    assert found.reason.endswith("by kinds of cases over runs and weeks, to be confirmed")
 
 
 def test_answers_are_cut_where_less_room_is_wanted_and_the_verdict_says_so(tmp_path: Path) -> None:
