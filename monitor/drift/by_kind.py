@@ -31,8 +31,8 @@ _BY_KIND, _BESIDE = "by kinds of cases over runs and weeks", ", less the referen
 class CaseSide:
     """An endpoint's answers, and its reference's to the same cases where it has one."""
 
-    answers: Sequence[Scored]
-    reference: Sequence[Scored]
+    answers: Sequence[Scored] = ()
+    reference: Sequence[Scored] = ()
 
 
 def alone(now: CaseSide, then: CaseSide) -> tuple[CaseSide, CaseSide]:
@@ -65,9 +65,9 @@ def by_kind(question: Question[Scored], now: CaseSide, then: CaseSide) -> Told |
         strata = shares
         move = difference_of_shares(strata, fmean(case.answers for case in (*ours, *theirs)))
     p = fewer(strata) if question.margin.one_sided else moved(strata)
-    is_now = sum(one.weight * float(one.now.mean()) for one in shares) / sum(one.weight for one in shares)
+    was = sum(one.weight * float(one.then.mean()) for one in shares) / sum(one.weight for one in shares)
     asks = f"{question.asks}{_BESIDE if held else ''}, {_BY_KIND}"
-    return Told(asks, question.margin, move, is_now - move.value, len(ours), (Asked(p),))
+    return Told(asks, question.margin, move, was, len(ours), (Asked(p),))
 
 
 @dataclass(frozen=True, slots=True)

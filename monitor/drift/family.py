@@ -23,7 +23,7 @@ _IN_BURSTS = frozenset({Family.AVAILABILITY})
 @dataclass(frozen=True, slots=True)
 class Told:
     """What came of a question that enough cases answer. was: the rate that it moved from, weighted as the move is, so
-    that the two make what it is now."""
+    that the two make what it is now, less what moved with the reference where that is taken off."""
 
     asks: str
     margin: Margin

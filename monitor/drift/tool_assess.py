@@ -27,7 +27,7 @@ from probes.tools.scored import Scored
 _FAMILIES = (Family.AVAILABILITY, Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
 # The reference's own availability is no measure of anybody's.
 _QUALITY = (Family.CONFORMANCE, Family.TRIGGER, Family.ARGUMENTS)
-_NO_SIDE = CaseSide((), ())
+_NO_SIDE = CaseSide()
 _ALIKE: Sequence[tuple[str, Success, str]] = (
     ("answers that call a tool", lambda answer: answer.called, "trigger_rate"),
     ("answers that keep to the protocol", conforms, "conformance_ok"),
@@ -56,25 +56,29 @@ def assess_tools(
 ) -> ToolAssessment:
     """`no_past` and `no_reference` say why there are none of them to compare with; `shares` are those of the check.
     `kindred` are those of the past answers whose cases were drawn as this run's, with the reference's to them."""
-    ours, theirs = alone(CaseSide(now, reference), kindred)
-    drift = {
-        family: _compared(family, now, past, no_past, [by_kind(one, ours, theirs) for one in QUESTIONS[family]])
-        for family in _FAMILIES
-    }
+    others = alone(CaseSide(now, reference), kindred)
+    drift = {family: _compared(family, now, past, no_past, _by_kind(family, *others)) for family in _FAMILIES}
     fidelity = {family: _compared(family, now, reference, no_reference) for family in _QUALITY}
     fidelity[Family.TWINS] = _twins(now)
     return ToolAssessment(*judged(drift, fidelity, shares))
 
 
 def _compared(
-    family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str, others: Sequence[Told | None] = ()
+    family: Family, now: Sequence[Scored], other: Sequence[Scored], no_other: str, others: Sequence[Told] = ()
 ) -> Compared:
     if not other:
         return Compared((), (), Finding(Verdict.INCONCLUSIVE, no_other, unit=RATE, n=len(now)))
     asked = [(one, paired(now, other, one.success)) for one in QUESTIONS[family]]
-    found = answered(asked, others=[one for one in others if one is not None])
+    found = answered(asked, others=others)
     moved = arguments_moved(now, other) if family is Family.ARGUMENTS and found.told else None
     return found if moved is None else replace(found, p_values=[*found.p_values, moved])
+
+
+def _by_kind(family: Family, now: CaseSide, then: CaseSide) -> list[Told]:
+    if family not in _QUALITY:
+        now, then = CaseSide(now.answers), CaseSide(then.answers)
+    told = [by_kind(question, now, then) for question in QUESTIONS[family]]
+    return [one for one in told if one is not None]
 
 
 def _twins(now: Sequence[Scored]) -> Compared:
