@@ -24,7 +24,7 @@ MOST_PROMPT_TOKENS = 200_000
 # An eighth of the tool-call cases, with their repeats, twins and replays.
 TOOL_CALLS = 230
 # A light run: the experiments, the ladder, the streams, the replays, and the ways to ask for log-probabilities.
-PROTOCOL = 99
+PROTOCOL = 103
 # Every turn of the scripted arm, and each exercise plain and streamed on its shortest way.
 AGENT_LOOPS = 315
 

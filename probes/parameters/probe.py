@@ -29,16 +29,17 @@ def plan(
     only: Collection[str] = NAMES,
     capabilities: Capabilities | None = None,
     tokenizer: TokenizerBackend | None = None,
-    pairs: int = 6,
+    pairs: int = 7,
     trials: int = 3,
     hot: float = HOT,
 ) -> Plan:
-    """The trials of the experiments named in `only`: twelve requests for each parameter that narrows sampling and for
+    """The trials of the experiments named in `only`: fourteen requests for each parameter that narrows sampling and for
     their common free arm, two to six for each of the others, of a few tokens each.
 
     `capabilities` are what is known of the endpoint: one that cannot be asked for a temperature is not, but in the
     trials of temperature. logit_bias is left out without a `tokenizer`, since its ids would mean nothing. Fewer than
-    six pairs, or three trials, cannot show all that can be found.
+    six pairs, or three trials, cannot show all that can be found; seven are enough for a whole check to suspect a
+    change.
     """
     lab = Laboratory(seed, run_nonce, capabilities or Capabilities(), tokenizer, pairs, trials, hot)
     chosen = [experiment for experiment in EXPERIMENTS if experiment.name in only]

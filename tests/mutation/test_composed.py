@@ -12,7 +12,7 @@ from monitor.drift.rule import Verdict
 from tests.endpoints.server import ScriptedServer
 from tests.mutation.composed import Said, Switched, Watched, endpoint
 from tests.mutation.composed_faults import MUTANTS, in_turn
-from tests.mutation.composed_reds import REDS
+from tests.mutation.composed_reds import REDS, STACK
 
 pytestmark = pytest.mark.mutation
 
@@ -22,10 +22,11 @@ OFTEN = {"call id missing", "no call where one is due", "a hidden system prompt"
 
 @pytest.fixture(scope="module")
 def enrolment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Said]]:
-    """An endpoint without a fault, enrolled, and what its next check said."""
+    """An endpoint without a fault, enrolled, and what its next check said. A third joins the baseline: what six calls
+    show beside eighteen is more than chance in all that a whole check tests; beside twelve it is not."""
     with ScriptedServer(Switched()) as server:
         watched = Watched.made(server, tmp_path_factory.mktemp("past"))
-        enrolled, accepted = (watched.check(endpoint(), nonce) for nonce in (1, 2))
+        enrolled, accepted, _ = (watched.check(endpoint(), nonce) for nonce in (1, 2, 4))
         assert all(document.enrolled for document in enrolled.documents)
         assert enrolled.red == set()
         yield watched, accepted
@@ -73,4 +74,9 @@ def test_a_fault_turns_exactly_its_checks_red(name: str, past: Watched, unmutate
 
 
 def test_each_answer_in_another_lawful_way_changes_nothing(past: Watched, unmutated: Said, tmp_path: Path) -> None:
-    assert told(past.copied(tmp_path).check(in_turn(), 3), unmutated) == set()
+    """But for what a stack is known by: that a third of its answers has members of which none had any is no drift, and
+    may be said."""
+    said = past.copied(tmp_path).check(in_turn(), 3)
+
+    assert told(said, unmutated) <= {STACK}
+    assert said.checks[STACK] is not Verdict.DRIFT
