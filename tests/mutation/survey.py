@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -88,7 +88,9 @@ def survey(endpoint: Handler, of_calls: Agent) -> Survey:
 
 
 def triggers(agent: Agent) -> set[Watch]:
-    """What is found by a screen, and found again in fresh answers."""
+    """What is found by a screen, and found again in fresh answers: draws of their own, whatever else was asked, as both
+    find a logit −.5 about one time in two (PROBES.md §5.5)."""
+    agent = replace(agent, rng=random.Random(5))
     screened = _compared(agent, 0)
     suspects = {watch for watch, p in _ps(screened).items() if screen(p) is Stage.HIT}
     fresh = _ps(_compared(agent, 1)) if suspects else {}
