@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import threading
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from benchmarks.forwarding import Forwarding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,41 +45,19 @@ class Noise:
         values.sort(key=lambda entry: -entry["logprob"])
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Forwarding):
     upstream: str
     noise: Noise
 
-    def do_GET(self) -> None:
-        self._forward(None)
+    def towards(self) -> tuple[str, dict[str, str]]:
+        return self.upstream + self.path, {}
 
-    def do_POST(self) -> None:
-        self._forward(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
-
-    def _forward(self, body: bytes | None) -> None:
-        request = urllib.request.Request(self.upstream + self.path, data=body, method=self.command)
-        request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=120) as response:
-                self._answer(response.status, response.headers.get("Content-Type", ""), response.read())
-        except urllib.error.HTTPError as error:
-            self._answer(error.code, error.headers.get("Content-Type", ""), error.read())
-        except OSError:
-            self._answer(502, "application/json", b'{"error":{"message":"upstream is down"}}')
-
-    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+    def answer(self, status: int, content_type: str, body: bytes) -> None:
         if status == 200 and content_type.startswith("application/json"):
             answer = json.loads(body)
             self.noise.disturb(answer)
             body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Says nothing: the proxy stands in for a network."""
+        super().answer(status, content_type, body)
 
 
 @contextmanager

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 
 from benchmarks.detection_lab.changes import Sampler
+from benchmarks.forwarding import Forwarding
 from reference_engine import Address
-
-_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +64,14 @@ def imposed(request: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Forwarding):
     pick: Callable[[], Address]
     sampler: Sampler
 
-    def do_GET(self) -> None:
-        self._forward(None)
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
-        self._forward(json.dumps(imposed(body, self.sampler)).encode())
-
-    def _forward(self, body: bytes | None) -> None:
+    def towards(self) -> tuple[str, dict[str, str]]:
         address = self.pick()
-        request = urllib.request.Request(address.base_url + self.path.removeprefix("/v1"), body, method=self.command)
-        request.add_header("Content-Type", "application/json")
-        if address.token is not None:
-            request.add_header("Authorization", f"Bearer {address.token}")
-        try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE_S) as response:
-                self._answer(response.status, response.headers.get("Content-Type", ""), response.read())
-        except urllib.error.HTTPError as error:
-            self._answer(error.code, error.headers.get("Content-Type", ""), error.read())
-        except OSError:
-            self._answer(502, "application/json", b'{"error":{"message":"upstream is down"}}')
+        headers = {} if address.token is None else {"Authorization": f"Bearer {address.token}"}
+        return address.base_url + self.path.removeprefix("/v1"), headers
 
-    def _answer(self, status: int, content_type: str, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Says nothing: the proxy is part of the endpoint."""
+    def asked(self, body: bytes) -> bytes:
+        return json.dumps(imposed(json.loads(body), self.sampler)).encode()
