@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from monitor.check.options import LEAST_N, CheckOptions
 from monitor.check.sizes import Sizes, size_of
-from monitor.config import Prices
+from monitor.config import EndpointConfig, Prices
 from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from monitor.check.eval_suite import EvalPlan
     from probes.load.probe import Load
     from probes.loops.plan import LoopPlan
+    from probes.tools.families.reasoning import Switch
     from probes.tools.families.suite import Instance
     from probes.tools.plan import ToolPlan
 
@@ -36,8 +37,8 @@ _LEAST_ITEMS = 8
 class Drawn:
     """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
     is known of the endpoint, which is asked in the form and at the rate that it takes; what calibration kept of T3's
-    candidates, None where there was none; and in `suspected` what a confirming check is about, whose `at` is the time
-    of the check that it confirms."""
+    candidates, None where there was none; how its reasoning is switched, None where it is not; and in `suspected` what
+    a confirming check is about, whose `at` is the time of the check that it confirms."""
 
     seed: bytes
     nonce: bytes
@@ -46,6 +47,16 @@ class Drawn:
     suspected: frozenset[str] = frozenset()
     pool: Sequence[Instance] | None = None
     rpm: int | None = None
+    switch: Switch | None = None
+
+
+def switch_of(endpoint: EndpointConfig) -> Switch | None:
+    """How the endpoint's model is told to reason, and not to; None where the configuration does not say."""
+    if endpoint.reasoning is None:
+        return None
+    from probes.tools.families.reasoning import Switch
+
+    return Switch(endpoint.reasoning.on, endpoint.reasoning.off)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +191,7 @@ def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
         part=extent.part,
         suspected=drawn.suspected,
         pool=drawn.pool,
+        switch=drawn.switch,
         answer_tokens=options.answer_tokens,
     )
 

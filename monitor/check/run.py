@@ -17,7 +17,7 @@ from monitor.check.judge import Judge
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Progress
 from monitor.check.own import OwnCheck, nothing_broken_off
-from monitor.check.plans import Drawn, Planned, affordable_plans
+from monitor.check.plans import Drawn, Planned, affordable_plans, switch_of
 from monitor.check.reference import OpenReference, open_reference
 from monitor.config import EndpointConfig
 from monitor.datadir import SEED_BYTES, DataDir
@@ -63,6 +63,7 @@ def check_against(
             _known(endpoint, options, data),
             pool=_pool(reference, options, data, seed, own.at),
             rpm=endpoint.rpm,
+            switch=switch_of(endpoint),
         ),
         tokenizer=reference.tokenizer,
         has_reference=reference.engine is not None,

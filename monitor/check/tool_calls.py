@@ -24,6 +24,7 @@ from monitor.verdict import RateValue
 from probes.plan import Plan, ProbeKind, Sample
 from probes.tools.calibration import FEWEST, enough
 from probes.tools.case import Case
+from probes.tools.families.reasoning import Switch
 from probes.tools.families.suite import Instance, instances
 from probes.tools.plan import PLAN_VERSION, ToolPlan, plan, share, with_room
 from probes.tools.score import score
@@ -61,14 +62,15 @@ def tool_plan(
     answer_tokens: int | None = None,
     suspected: Collection[str] = (),
     pool: Sequence[Instance] | None = None,
+    switch: Switch | None = None,
 ) -> ToolPlan:
     """The cases of the week of `at`, all of them or the eighth whose turn it is, and of the requests that `part` which
     comes first: each stretch of a plan asks all its cases alike. Where checks are `suspected`, their cases alone, and
     more often. `answer_tokens`: the most that answers may have; `pool`: what calibration kept of T3's candidates, which
-    are not asked where they are too few."""
+    are not asked where they are too few; `switch`: how reasoning is switched, which is not asked for without."""
     since = at - _START
     asked = pool if pool is None or enough(len(pool)) else ()
-    cases = [one.case for one in instances(seed, week_of(at), pool=asked)]
+    cases = [one.case for one in instances(seed, week_of(at), pool=asked, switch=switch)]
     version = _version(cases, answer_tokens)
     if not whole:
         cases = share(cases, since // _TURN, seed=seed)
@@ -111,8 +113,10 @@ def score_all(plan: ToolPlan, samples: Sequence[Sample]) -> list[Scored]:
 
 
 def asked_of(plan: ToolPlan, samples: Sequence[Sample]) -> Plan:
-    """What of the plan the endpoint was asked and counts: all that a comparison has a use for."""
+    """What of the plan the endpoint was asked and counts: all that a comparison has a use for. How reasoning is
+    switched is said in the endpoint's own words, which mean nothing to the reference: it is not asked that."""
     sent = {(sample.item.key, sample.item.rep) for sample in samples} - plan.replays.keys()
+    sent = {(key, rep) for key, rep in sent if plan.cases[key].oracle.reasoning is None}
     return replace(plan.plan, items=tuple(item for item in plan.plan.items if (item.key, item.rep) in sent))
 
 

@@ -17,7 +17,7 @@ from monitor.check.eval_resume import resumed
 from monitor.check.eval_suite import EvalSuite
 from monitor.check.options import DEFAULT_N, OFFERED, PROBES, QUICK, CheckOptions
 from monitor.check.own import NONCE_BYTES
-from monitor.check.plans import Drawn, Estimate, affordable_plans
+from monitor.check.plans import Drawn, Estimate, affordable_plans, switch_of
 from monitor.check.reference import open_reference
 from monitor.check.run import run_check
 from monitor.cli.asked_endpoint import one_endpoint, timeout_seconds
@@ -171,7 +171,7 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
     with open_reference(endpoint.reference) as reference:
         planned, estimate = affordable_plans(
             options,
-            Drawn(bytes(32), bytes(NONCE_BYTES), clock.now(), rpm=endpoint.rpm),
+            Drawn(bytes(32), bytes(NONCE_BYTES), clock.now(), rpm=endpoint.rpm, switch=switch_of(endpoint)),
             tokenizer=reference.tokenizer,
             has_reference=reference.engine is not None,
             prices=endpoint.prices,

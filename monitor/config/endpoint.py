@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from monitor.config.schema import Api, Defaults, Model, Prices, Provider, Routing, ServedModel, Slo
+    from monitor.config.schema import Api, Defaults, Model, Prices, Provider, Reasoning, Routing, ServedModel, Slo
     from monitor.secrets import HeaderValue, SecretRef
 
 
@@ -60,6 +60,7 @@ class EndpointConfig:
     provider_was: str | None = None
     model_was: str | None = None
     slos: tuple[Slo, ...] = ()
+    reasoning: Reasoning | None = None
 
     def target(self, environ: Mapping[str, str] | None = None) -> Target:
         """What the client asks, secrets resolved. Raises SecretError for a secret that is not there."""
@@ -115,6 +116,7 @@ def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defau
         provider_was=provider.renamed_from,
         model_was=model.renamed_from,
         slos=entry.slos,
+        reasoning=entry.reasoning,
     )
 
 

@@ -99,6 +99,7 @@ def _served_models(provider: Place, models: PlainSection) -> Iterator[Finding]:
         seen.add(identity)
         yield from _known_model(entry, models)
         yield from _slos(entry)
+        yield from _reasoning(entry, provider)
         yield from _routing(entry, [entry, provider])
     yield from _routing(provider, [provider, *entries])
 
@@ -121,6 +122,21 @@ def _slos(entry: Place) -> Iterator[Finding]:
     for slo in places(entry.section.get("slos"), (*entry.path, "slos")):
         if not any(slo.section.get(key) is not None for key in LIMITS):
             yield slo.path, f"promises nothing; set one of {', '.join(LIMITS)}"
+
+
+def _reasoning(entry: Place, provider: Place) -> Iterator[Finding]:
+    """A switch that changes nothing, or that the extra_body of every request would undo."""
+    switch, path = entry.section.get("reasoning"), (*entry.path, "reasoning")
+    if not isinstance(switch, Mapping):
+        return
+    on, off = switch.get("on"), switch.get("off")
+    if on == off:
+        yield path, "switches nothing: on and off are the same"
+    switched = {key for side in (on, off) if isinstance(side, Mapping) for key in side}
+    bodies = [place.section.get("extra_body") for place in (entry, provider)]
+    fixed = sorted(switched.intersection(key for body in bodies if isinstance(body, Mapping) for key in body))
+    if fixed:
+        yield path, f"switches {', '.join(fixed)}, which extra_body sets for every request; keep one"
 
 
 def _routing(place: Place, related: list[Place]) -> Iterator[Finding]:

@@ -98,11 +98,18 @@ class Slo(Section):
     end_to_end: Duration | None = None
 
 
+class Reasoning(Section):
+    """What a request carries to have the model think, and not think: every stack has words of its own."""
+
+    on: ExtraBody
+    off: ExtraBody
+
+
 class ServedModel(Section):
     """A model as one provider serves it: `model` is a key of the file's `models`, `name` is what the provider says.
 
     `control`: it is our own and does not change, so that a drift found in it is a change on our side. Of `slos` the
-    first that is meant for a request's size holds for it.
+    first that is meant for a request's size holds for it. `reasoning`: how it is switched, where it can be.
     """
 
     model: ModelSlug
@@ -114,6 +121,7 @@ class ServedModel(Section):
     extra_body: ExtraBody = Field(default_factory=dict)
     prices: Prices | None = None
     slos: Annotated[tuple[Slo, ...], *EMPTY_LIST_FOR_NULL] = ()
+    reasoning: Reasoning | None = None
 
 
 class Provider(Section):

@@ -17,7 +17,7 @@ from monitor.check.brake import Brake
 from monitor.check.budget import Budget
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans
+from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans, switch_of
 from monitor.check.reference import OpenReference
 from monitor.check.run import Done, Work, asked_and_judged
 from monitor.config.asking import LONGEST_ASKING_S
@@ -175,6 +175,7 @@ class _Attempt:
             self._ledger.screened,
             pool=self._pool(options, reference, about.slot_at),
             rpm=config.rpm,
+            switch=switch_of(config),
         )
 
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:

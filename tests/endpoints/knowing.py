@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from probes.tools.families.question import RightAnswer
+from probes.tools.families.reasoning import Switch
 from probes.tools.families.suite import instances
 from probes.vocabulary import WORDS
 from tests.endpoints.answers import Answer, Call, Refusal
@@ -21,10 +22,10 @@ _SUM = re.compile(r"(\d+) plus (\d+)")
 
 
 class Knowing:
-    """Knows the tool-call cases that an installation draws in the week of `at`."""
+    """Knows the tool-call cases that an installation draws in the week of `at`, and how its reasoning is switched."""
 
-    def __init__(self, seed: bytes, at: datetime) -> None:
-        drawn = instances(seed, int(at.timestamp()) // _WEEK)
+    def __init__(self, seed: bytes, at: datetime, switch: Switch | None = None) -> None:
+        drawn = instances(seed, int(at.timestamp()) // _WEEK, switch=switch)
         self._right = {_named(one.case.request): one.answer for one in drawn}
 
     def __call__(self, request: Mapping[str, Any], dice: random.Random) -> Answer | Refusal:

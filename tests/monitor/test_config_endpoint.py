@@ -35,7 +35,8 @@ providers:
       - { model: full, name: a, allowed_profiles: [w8-channel], extra_body: { top_k: 2, deep: { b: 2 } } }
       - { model: counted, name: b, routing: { only: [x], quantizations: [bf16], allow_fallbacks: true },
           slos: [ { up_to: 4000, ttft: 2s }, { tpot: 80ms } ] }
-      - { model: bare, name: c, labels: { tier: prod }, prices: { input_usd_per_mtok: 1, output_usd_per_mtok: 2.5 } }
+      - { model: bare, name: c, labels: { tier: prod }, prices: { input_usd_per_mtok: 1, output_usd_per_mtok: 2.5 },
+          reasoning: { on: { effort: high }, off: { thinking: { type: disabled } } } }
 """
 
 
@@ -127,6 +128,14 @@ def test_slos_are_carried_in_seconds(path: Path) -> None:
 
     assert (small.up_to, small.ttft, all_sizes.up_to, all_sizes.tpot) == (4000, 2.0, None, 0.08)
     assert endpoint(path, "rich", "bare").slos == ()
+
+
+def test_how_reasoning_is_switched_is_carried(path: Path) -> None:
+    switch = endpoint(path, "rich", "bare").reasoning
+
+    assert switch is not None
+    assert (switch.on, switch.off) == ({"effort": "high"}, {"thinking": {"type": "disabled"}})
+    assert endpoint(path, "rich", "counted").reasoning is None
 
 
 def test_the_target_holds_the_secrets_and_shows_none(path: Path) -> None:

@@ -216,6 +216,13 @@ BAD_FILES = [
     ("name: smol", "name: smol, prices: { input_usd_per_mtok: 1 }", 8, f"{ENTRY}.prices.output_usd_per_mtok", "is"),
     ("name: smol", "name: smol, slos: [ { up_to: 9 } ]", 8, f"{ENTRY}.slos[0]", "promises nothing; set one of ttft"),
     ("name: smol", "name: smol, slos: [ { ttft: 0 } ]", 8, f"{ENTRY}.slos[0].ttft", "more than 0"),
+    ("name: smol", "name: smol, reasoning: { on: { a: 1 } }", 8, f"{ENTRY}.reasoning.off", "is required"),
+    ("name: smol", "name: smol, reasoning: { on: { a: 1 }, off: { a: 1 } }", 8, f"{ENTRY}.reasoning",
+     "switches nothing"),
+    ("name: smol", "name: smol, extra_body: { a: 1 }, reasoning: { on: { a: 1 }, off: {} }", 8, f"{ENTRY}.reasoning",
+     "switches a, which extra_body sets for every request"),
+    ("name: smol", "name: smol, reasoning: { on: { tools: 1 }, off: {} }", 8, f"{ENTRY}.reasoning.on", "the probes do"),
+    ("name: smol", "name: smol, reasoning: { on: { api_key: x }, off: {} }", 8, f"{ENTRY}.reasoning.on", "credentials"),
     ("[ { model: smol, name: smol } ]", "[]", 8, "providers[0].models", "must not be empty"),
     ("{ model: smol", "{ model: smol, name: smol }, { model: smol", 8, "providers[0].models[1]", "earlier entry"),
 ]  # fmt: skip

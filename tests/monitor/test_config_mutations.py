@@ -56,6 +56,7 @@ GOOD: dict[str, Any] = {
                     "extra_body": {"min_p": 0},
                     "prices": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2.5},
                     "slos": [{"up_to": 4000, "ttft": "2s"}, {"tpot": "80ms"}],
+                    "reasoning": {"on": {"effort": "high"}, "off": {"effort": "none"}},
                 }
             ],
         }

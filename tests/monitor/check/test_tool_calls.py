@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from monitor.drift.rule import Verdict
 from monitor.render.markdown import markdown
 from monitor.verdict import VerdictDocument
 from probes.plan import Outcome, ProbeKind, Sample
+from probes.tools.families.reasoning import Switch
 from tests.endpoints.agent import Agent
 from tests.endpoints.edits import arguments
 from tests.endpoints.knowing import Knowing
@@ -29,13 +31,13 @@ from tests.endpoints.server import ScriptedServer
 OPTIONS = CheckOptions(probes=(ProbeKind.TOOL_CALLS,))
 
 
-def endpoint_of(server: ScriptedServer, folder: Path) -> EndpointConfig:
+def endpoint_of(server: ScriptedServer, folder: Path, **served: object) -> EndpointConfig:
     file = folder / "providers.yaml"
     provider = {
         "slug": "x",
         "base_url": server.base_url,
         "allow_private": True,
-        "models": [{"model": "lark", "name": "acme/lark-30b"}],
+        "models": [{"model": "lark", "name": "acme/lark-30b", **served}],
     }
     file.write_text(yaml.safe_dump({"version": 1, "models": {"lark": {}}, "providers": [provider]}))
     (endpoint,) = load_config(file).endpoints("x")
@@ -129,3 +131,32 @@ def test_the_reference_is_asked_what_the_endpoint_was_asked_and_no_replay() -> N
 
     assert set(map(id, asked)) < set(map(id, sent))
     assert {(item.key, item.rep) for item in sent} - {(item.key, item.rep) for item in asked} <= plan.replays.keys()
+
+
+SWITCH = Switch({"effort": "high"}, {"effort": "none"})
+
+
+def test_reasoning_is_switched_in_the_words_of_the_configuration_and_only_there(tmp_path: Path) -> None:
+    data = DataDir(tmp_path / "data")
+    options = replace(OPTIONS, whole_suite=True)
+    with ScriptedServer(Agent(Knowing(data.seed(), clock.now(), SWITCH))) as server:
+        switched = endpoint_of(server, tmp_path, reasoning={"on": dict(SWITCH.on), "off": dict(SWITCH.off)})
+        document = run_check(switched, options, data, Silent())
+        efforts = Counter(request.json.get("effort") for request in server.received if request.json)
+
+    assert (rate(document, "oracle_met"), loud(document)) == (1.0, {})
+    assert {effort for effort in efforts if effort} == {"high", "none"}
+    assert min(efforts["high"], efforts["none"]) >= 6
+    assert efforts[None] > 1_000
+
+
+def test_the_reference_is_not_asked_in_the_endpoint_s_own_words() -> None:
+    plan = tool_plan(bytes(32), bytes(16), clock.now(), whole=True, switch=SWITCH)
+    samples = [Sample(item, Outcome.OK, None, ()) for item in plan.plan.items]
+
+    both = {json.dumps(item.request.get("effort")) for item in plan.plan.items}
+    asked = [item.request for item in asked_of(plan, samples).items]
+
+    assert both == {"null", '"high"', '"none"'}
+    assert asked
+    assert not any("effort" in request for request in asked)
