@@ -74,16 +74,21 @@ VARIANTS: Mapping[str, Variant] = {
 }
 
 
-def reference_fingerprint(engine: ReferenceBackend) -> str:
+def reference_fingerprint(engine: ReferenceBackend, allowed: Sequence[str] = ()) -> str:
     """One hash over everything an expectation depends on: weights, template, every profile, the variants."""
-    profiles = engine.describe().profiles
+    profiles = _profiles(engine, allowed)
     parts = [*(engine.fingerprint(profile) for profile in profiles), *VARIANTS, GENERIC_SYSTEM_PROMPT, str(TOP_K)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def all_candidates(engine: ReferenceBackend) -> tuple[str, ...]:
-    """Every explanation that can be scored: the engine's profiles and the template variants."""
-    return (*engine.describe().profiles, *VARIANTS)
+def all_candidates(engine: ReferenceBackend, allowed: Sequence[str] = ()) -> tuple[str, ...]:
+    """Every explanation that can be scored: the engine's profiles, the allowed ones among them or not, and the template
+    variants."""
+    return (*_profiles(engine, allowed), *VARIANTS)
+
+
+def _profiles(engine: ReferenceBackend, allowed: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*engine.describe().profiles, *allowed)))
 
 
 def expect(

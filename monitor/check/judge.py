@@ -87,7 +87,7 @@ class Judge:
         material = self._material(probe, samples, past, expected, candidates, checks)
         found = assess(material, no_baseline_reason=no_baseline_reason, shares=shares)
         if self._reference.engine is not None and needs_explanation(found):
-            candidates = all_candidates(self._reference.engine)
+            candidates = all_candidates(self._reference.engine, self._reference.allowed)
             expected |= self._expect(probe, _first_prompts(samples), candidates, expected)
             material = self._material(probe, samples, past, expected, candidates, checks)
             found = explain(material, found)

@@ -62,7 +62,10 @@ def open_reference(config: ReferenceConfig | None) -> OpenReference:
     engine = _engine(config.weights, load_settings())
     description = engine.describe()
     identity = ReferenceIdentity(
-        reference_fingerprint(engine), "reference-engine", version("endpoint-monitor"), description.profiles
+        reference_fingerprint(engine, config.allowed_profiles),
+        "reference-engine",
+        version("endpoint-monitor"),
+        description.profiles,
     )
     opened = OpenReference(engine, engine, config.allowed_profiles, identity, description)
     return replace(opened, turn=nullcontext()) if isinstance(engine, RemoteEngine) else opened

@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from monitor.check.options import CheckOptions, Silent
 from monitor.check.reference import open_reference
-from monitor.config import ReferenceConfig
+from monitor.check.run import run_check
+from monitor.config import ReferenceConfig, load_config
+from monitor.datadir import DataDir
+from monitor.drift.rule import Verdict
 from monitor.expectation import all_candidates, expect
+from monitor.local_endpoint import LocalEndpoint
+from probes.plan import ProbeKind
 from reference_engine import EngineError
+from reference_engine.profile import FURTHER_PROFILES
 from reference_engine.server.socket_file import bind_socket_file
 from tests.reference_engine.pool_server import running_pool
 from tests.reference_engine.tiny_models import write_tiny_model
@@ -97,3 +105,41 @@ def test_a_process_that_asks_a_service_does_not_load_the_tensor_library(
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def another_stack(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An endpoint with the same weights in four bits."""
+    with LocalEndpoint(tmp_path_factory.mktemp("endpoint") / "log") as local:
+        local.serve(["--model", str(folder), "--profile", "w4-g64"])
+        yield local.base_url
+
+
+@pytest.mark.parametrize("allowed", FURTHER_PROFILES)
+def test_causes_are_sought_beside_whichever_profile_is_allowed(
+    folder: Path, another_stack: str, tmp_path: Path, allowed: str
+) -> None:
+    models = {"tiny": {"reference": {"weights": str(folder), "allowed_profiles": [allowed]}}}
+    served = [{"model": "tiny", "name": "tiny"}]
+    provider = {"slug": "x", "base_url": another_stack, "allow_private": True, "models": served}
+    (tmp_path / "providers.yaml").write_text(yaml.safe_dump({"version": 1, "models": models, "providers": [provider]}))
+    (endpoint,) = load_config(tmp_path / "providers.yaml").endpoints("x")
+    options = CheckOptions(probes=(ProbeKind.LOGPROBS,), n=60)
+
+    document = run_check(endpoint, options, DataDir(tmp_path / "data"), Silent())
+
+    found = document.fidelity
+    assert found is not None
+    assert (found.verdict, found.allowed) == (Verdict.SUSPECT, (allowed,))
+    assert found.nearest is not None
+
+
+def test_a_reference_is_another_one_where_another_profile_is_allowed_that_is_not_always_measured(folder: Path) -> None:
+    def fingerprint(*allowed: str) -> str:
+        with open_reference(ReferenceConfig(weights=folder, tokenizer=None, allowed_profiles=allowed)) as reference:
+            assert reference.identity is not None
+            return reference.identity.fingerprint
+
+    always = {fingerprint(), fingerprint("fp32"), fingerprint("bf16", "nf4")}
+    assert len(always) == 1
+    assert len(always | {fingerprint("w8a8"), fingerprint("fp32", "fp64")}) == 3
