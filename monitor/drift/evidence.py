@@ -103,6 +103,13 @@ class Inapplicable:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """A detector cannot begin: more answers are to come, or later ones. Not said of a round."""
+
+    reason: str
+
+
 Statement = Scores | Factors | ExactP | Inapplicable
 
 
