@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from benchmarks.simulated import delays, nulls
+from benchmarks.simulated import delays, nulls, whole_path
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
 from monitor.drift.calibration import DAY
@@ -49,7 +49,8 @@ PARTS: dict[str, Part] = {
     "border": lambda scale, seed: delays.border_delays(_times(400, scale), seed=seed),
     "dates": lambda scale, seed: delays.dates(_times(100, scale), seed=seed),
     "fingerprint": lambda scale, seed: delays.fingerprint_delays(_times(60, scale), seed=seed),
-    "cpu": lambda _, seed: [endpoint_day(seed)],
+    "answers": lambda scale, seed: whole_path.figures(_times(60, scale), seed=seed),
+    "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from monitor.drift.calibration import DAY, Levels, calibrate
+from monitor.drift.deviations import capped, caps, mean_deviations
+from monitor.drift.fingerprint import LEAST_ANSWERS
 
 Scores = NDArray[np.float64]
 HOURS = 24
@@ -47,10 +49,10 @@ class Fingerprint:
 
     @classmethod
     def of(cls, rng: np.random.Generator, streams: int, noise: float, daily: float = 0.0) -> Fingerprint:
-        """With caps of four times the 99 % quantile of the deviations of 200 responses."""
+        """With the caps of an enrolment from as few responses as it takes."""
         without = cls(noise, daily, np.ones((streams, PROMPTS)))
-        deviations = without._deviations(rng, np.ones((streams, 200)), None)
-        return cls(noise, daily, 4.0 * np.quantile(deviations, 0.99, axis=1))
+        found = without._deviations(rng, np.ones((streams, LEAST_ANSWERS)), None)
+        return cls(noise, daily, caps(found.swapaxes(0, 1)))
 
     def rounds(self, rng: np.random.Generator, days: int, shift: float = 0.0) -> Scores:
         """Hourly mean scores, shape [streams, hours]; shift: mean |Δ| per token, of a direction of its own each."""
@@ -61,14 +63,14 @@ class Fingerprint:
             moved = rng.standard_normal((streams, 1, PROMPTS, TOKENS))
             moved *= shift / np.abs(moved).mean(axis=-1, keepdims=True)
         deviations = self._deviations(rng, factors, moved)
-        return np.asarray(np.minimum(1.0, deviations / self.caps[:, np.newaxis, :]).mean(axis=2))
+        return np.asarray(capped(deviations, self.caps[:, np.newaxis, :]).mean(axis=2))
 
     def _deviations(self, rng: np.random.Generator, factors: Scores, moved: Scores | None) -> Scores:
         """Mean |Δ| over tokens of each response, shape [streams, rounds, prompts]."""
         size = (*factors.shape, PROMPTS, TOKENS)
         noise = rng.standard_normal(size, dtype=np.float32) + rng.standard_normal((*size[:-1], 1), dtype=np.float32)
         noise *= (self.noise * np.sqrt(0.5) * factors)[:, :, np.newaxis, np.newaxis]
-        return np.asarray(np.abs(noise if moved is None else noise + moved).mean(axis=-1), dtype=np.float64)
+        return mean_deviations(noise if moved is None else noise + moved)
 
 
 @dataclass(frozen=True)

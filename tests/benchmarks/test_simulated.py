@@ -61,6 +61,6 @@ def test_one_tier_needs_more_where_others_share_the_average() -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("part", ["nulls", "endpoints", "dates", "cpu"])
+@pytest.mark.parametrize("part", ["nulls", "endpoints", "dates", "answers", "cpu"])
 def test_every_promise_holds_in_the_long_form(part: str) -> None:
     assert missed(PARTS[part](1.0, 1)) == []
