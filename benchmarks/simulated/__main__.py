@@ -1,4 +1,4 @@
-"""False alarms, delays and dates of changes at stream level, by simulation; exits 1 where a goal is missed.
+"""False alarms, delays, dates and causes of changes, by simulation; exits 1 where a goal is missed.
 
 .venv/bin/python -m benchmarks.simulated [--quick] [--parts nulls border …]
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from benchmarks.simulated import delays, nulls, whole_path
+from benchmarks.simulated import causes, delays, likelihoods, nulls, whole_path
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
 from monitor.drift.calibration import DAY
@@ -50,6 +50,8 @@ PARTS: dict[str, Part] = {
     "dates": lambda scale, seed: delays.dates(_times(100, scale), seed=seed),
     "fingerprint": lambda scale, seed: delays.fingerprint_delays(_times(60, scale), seed=seed),
     "answers": lambda scale, seed: whole_path.figures(_times(60, scale), seed=seed),
+    "likelihoods": lambda scale, seed: likelihoods.figures(_times(4_000, scale), seed=seed),
+    "causes": lambda scale, seed: causes.cause_figures(_times(300, scale), seed=seed),
     "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 
