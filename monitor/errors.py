@@ -38,6 +38,18 @@ class SchemaVersionError(StorageError):
     code = "schema_version"
 
 
+class StateVersionError(StorageError):
+    """What a stream came to is stored in another form than this program's: it is to be computed anew from evidence."""
+
+    code = "stream_state_version"
+
+
+class ReplayDiffersError(StorageError):
+    """What a stream came to is not what its stored evidence gives."""
+
+    code = "replay_differs"
+
+
 class SuiteUnreadableError(StorageError):
     """A private eval set cannot be opened: the key is another one, or what is stored is not what was sealed."""
 
@@ -64,6 +76,14 @@ class LeaseLostError(MonitorError):
     code = "lease_lost"
     status = 409
     exit_code = 6
+
+
+class EvidenceRefusedError(MonitorError):
+    """Evidence that cannot be added to an endpoint's streams as they are: no epoch is open, or not for it."""
+
+    code = "evidence_refused"
+    status = 409
+    exit_code = 2
 
 
 class AlreadyRunningError(MonitorError):
