@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitor.drift.calibration import DAY, Calibration, Levels, Noise, Standing
+from monitor.drift.decision import EndpointState, Level
+from monitor.drift.evidence import Combining, Evidence, ExactP, Factors, Null, Scores, Statement, StreamKey, Tier
+from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule, Today
+from monitor.drift.sequential import AverageProcess, EProcess, PValueProcess, Wealth
+from monitor.drift.streams import STATE_VERSION, Epoch, StreamState, fold
+from monitor.errors import StateVersionError, StorageError
+from monitor.store.stream_codec import (
+    decode_endpoint,
+    decode_state,
+    encode_endpoint,
+    encode_state,
+    pack_rounds,
+    unpack_rounds,
+)
+from tests.monitor.drift.rounds import days_of
+
+# Subnormals and both zeros too: whatever repr tells apart is another state.
+floats = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.integers(min_value=0, max_value=2**53)
+rules = st.builds(StreamRule, counts, counts, counts, floats, floats, counts)
+wealths = st.builds(Wealth, counts, st.lists(floats, max_size=7).map(tuple), counts)
+rounds = st.builds(Round, floats, floats)
+calibrations = st.builds(
+    Calibration,
+    st.sampled_from(Standing),
+    st.text(max_size=20),
+    st.none() | st.builds(Noise, floats, floats, floats, floats),
+    st.none() | st.builds(Levels, floats, floats, floats, counts),
+)
+e_processes = st.builds(EProcess, floats, wealths)
+todays = st.builds(Today, st.integers(), floats, counts)
+score_streams = st.builds(
+    ScoreStream,
+    rules,
+    st.builds(PValueProcess, wealths),
+    st.lists(rounds, max_size=6).map(tuple),
+    st.none() | calibrations,
+    st.none() | st.tuples(floats, floats),
+    st.none() | st.builds(Bets, e_processes, e_processes, todays, counts),
+    counts,
+    st.none() | floats,
+)
+processes = st.one_of(
+    score_streams, wealths, st.builds(PValueProcess, wealths), st.builds(AverageProcess, counts, counts, floats)
+)
+keys = st.builds(StreamKey, st.text(max_size=8), st.sampled_from(Tier), st.text(max_size=8))
+states = st.builds(
+    StreamState,
+    keys,
+    rules,
+    st.builds(Epoch, counts, floats, st.text(max_size=8)),
+    st.none() | processes,
+    st.none() | st.text(max_size=20),
+)
+endpoint_states = st.builds(EndpointState, st.sampled_from(Level), floats, floats, st.none() | st.text(max_size=20))
+
+KEY = StreamKey("ep_01M8KY6W4HET7TSC8ZYEPSVP60", Tier.LOGPROBS, "f" * 64)
+NEW = StreamState(KEY, StreamRule(), Epoch(0, 20_000 * DAY, "s" * 64))
+
+
+@given(states)
+def test_every_state_comes_back_bit_for_bit(state: StreamState) -> None:
+    assert repr(decode_state(encode_state(state))) == repr(state)
+
+
+@given(endpoint_states)
+def test_every_state_of_an_endpoint_comes_back_bit_for_bit(state: EndpointState) -> None:
+    assert repr(decode_endpoint(encode_endpoint(state))) == repr(state)
+
+
+@given(st.lists(rounds, max_size=20))
+def test_rounds_come_back_bit_for_bit(given_rounds: list[Round]) -> None:
+    assert repr(unpack_rounds(pack_rounds(given_rounds))) == repr(tuple(given_rounds))
+
+
+unit = st.floats(0.0, 1.0)
+said = st.one_of(
+    st.lists(unit.map(lambda score: Scores((score,))), min_size=2, max_size=12),
+    st.lists(st.floats(1e-9, 1.0).map(lambda p: ExactP(p, Null.REFERENCE, Combining.MULTIPLY)), min_size=2, max_size=9),
+    st.lists(st.floats(1e-9, 1.0).map(lambda p: ExactP(p, Null.REFERENCE, Combining.AVERAGE)), min_size=2, max_size=9),
+    st.lists(
+        st.lists(st.floats(0.0, 1e6), min_size=1, max_size=4).map(
+            lambda factors: Factors(tuple(factors), Null.REFERENCE, Combining.MULTIPLY)
+        ),
+        min_size=2,
+        max_size=9,
+    ),
+)
+
+
+@given(said, st.data())
+def test_a_state_that_was_stored_goes_on_as_if_not(statements: list[Statement], data: st.DataObject) -> None:
+    evidence = [Evidence(KEY, 20_000 * DAY + 0.1 * place, says) for place, says in enumerate(statements)]
+    half = data.draw(st.integers(0, len(evidence)))
+    restored = decode_state(encode_state(fold(NEW, evidence[:half])))
+    assert repr(fold(restored, evidence[half:])) == repr(fold(NEW, evidence))
+
+
+def test_numbers_that_are_whole_have_the_text_of_floats() -> None:
+    whole = replace(NEW, rule=StreamRule(delta=0, target=1), epoch=Epoch(0, 5, "s"))
+    floating = replace(NEW, rule=StreamRule(delta=0.0, target=1.0), epoch=Epoch(0, 5.0, "s"))
+    assert encode_state(whole) == encode_state(floating) == encode_state(decode_state(encode_state(whole)))
+
+
+def test_four_weeks_of_hours_without_levels_take_less_than_20_kb() -> None:
+    """The most that a stream holds: days that move within the baseline give no levels, and twice 14 days are kept."""
+    rng = np.random.default_rng(0)
+    moving = [one for week in range(5) for one in days_of(rng, 7, first=20_000 + 7 * week, moved=0.2 * week)]
+    jittered = [Round(one.at + rng.random(), min(1.0, one.score + 0.01 * rng.random())) for one in moving]
+
+    state = fold(NEW, [Evidence(KEY, one.at, Scores((one.score,))) for one in jittered])
+
+    assert isinstance(state.process, ScoreStream)
+    assert len(state.process.past) >= 28 * 24
+    assert state.process.bets is None
+    assert len(encode_state(state)) < 20_000
+    # What it would be in decimal digits.
+    assert len(json.dumps(state.process.past)) > 20_000
+
+
+@pytest.mark.parametrize("version", [0, STATE_VERSION + 1, None, "1"])
+def test_another_version_is_to_be_computed_anew(version: object) -> None:
+    for text, decode in ((encode_state(NEW), decode_state), (encode_endpoint(EndpointState()), decode_endpoint)):
+        other = json.dumps({**json.loads(text), "version": version}, separators=(",", ":"))
+        with pytest.raises(StateVersionError, match="computed anew") as raised:
+            decode(other)
+        assert (raised.value.code, raised.value.exit_code) == ("stream_state_version", 6)
+
+
+def _state() -> StreamState:
+    evidence = [Evidence(KEY, one.at, Scores((one.score,))) for one in days_of(np.random.default_rng(0), 16)]
+    return fold(NEW, evidence[:-5])
+
+
+def test_no_text_cut_short_is_a_state() -> None:
+    text = encode_state(_state())
+    for length in range(0, len(text), 7):
+        with pytest.raises(StorageError):
+            decode_state(text[:length])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"kind":"scores"', '"kind":"dice"'),
+        ('"inapplicable":null', '"inapplicable":null,"more":1'),
+        ('"T1"', '"T9"'),
+        ('"delta":0.02', '"delta":0.020000000000000000001'),
+        ('"past":""', '"past":"AAAA"'),
+        ('"past":""', '"past":"*"'),
+        ('"hourly":{', '"hurly":{'),
+        ('"standing":"ready"', '"standing":"steady"'),
+        ('"staked"', '"stacked"'),
+    ],
+)
+def test_what_is_damaged_is_no_state(old: str, new: str) -> None:
+    text = encode_state(_state())
+    assert old in text
+    with pytest.raises(StorageError, match="damaged"):
+        decode_state(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", '{"version":1}', "\x00"])
+def test_what_is_no_state_is_refused(text: str) -> None:
+    for decode in (decode_state, decode_endpoint):
+        with pytest.raises(StorageError):
+            decode(text)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([float("nan"), float("inf"), -float("inf")]))
+def test_a_number_that_is_none_is_refused(number: float) -> None:
+    with pytest.raises(StorageError, match="a number that is none"):
+        encode_state(replace(NEW, process=AverageProcess(1, 1, number)))
+    with pytest.raises(StorageError, match="a number that is none"):
+        encode_endpoint(EndpointState(units=number))
+
+
+def test_rounds_that_are_cut_short_are_refused() -> None:
+    with pytest.raises(StorageError, match="damaged"):
+        unpack_rounds(pack_rounds([Round(1.0, 0.5)])[:-1])
