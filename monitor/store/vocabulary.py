@@ -104,3 +104,41 @@ class ChangeKind(StrEnum):
     ENGINE = "engine"
     REFERENCE = "reference"
     STACK = "stack"
+
+
+class EpochEnd(StrEnum):
+    """Why an epoch of an endpoint's streams was closed: its time was over, our engine or a detector changed, a person
+    accepted what the endpoint is now, or other streams are to be watched."""
+
+    EXPIRED = "expired"
+    OUR_STACK = "our_stack"
+    ACCEPTED = "accepted"
+    REPLANNED = "replanned"
+
+
+class LookKind(StrEnum):
+    """What was done at a look: it was looked, or the open escalation was closed."""
+
+    LOOKED = "looked"
+    CLOSED = "closed"
+
+
+class StreamTier(StrEnum):
+    """`monitor.drift.evidence.Tier`, for processes that do no statistics."""
+
+    PROTOCOL = "T0"
+    LOGPROBS = "T1"
+    BORDER = "T2"
+    GREEDY = "T3"
+    SAMPLING = "T4"
+    DISTRIBUTION = "T5"
+    CAPABILITY = "T6"
+
+
+class StreamLevel(StrEnum):
+    """`monitor.drift.decision.Level` by its name, for the same."""
+
+    QUIET = "quiet"
+    SHOWN = "shown"
+    SUSPECT = "suspect"
+    DRIFT = "drift"

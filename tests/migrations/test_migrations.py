@@ -18,7 +18,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, inspect, text
 
 import migrations
+from monitor.drift.evidence import Combining, Evidence, ExactP, Null, StreamKey, Tier
 from monitor.drift.rule import Verdict
+from monitor.drift.score_stream import StreamRule
 from monitor.errors import SchemaVersionError, UsageError
 from monitor.store import Enrol, Queue, RunResult, RunStatus, Store, Trigger
 from monitor.store.database import Database
@@ -26,6 +28,8 @@ from monitor.store.quantiles import Agg
 from monitor.store.records import CheckRecord
 from monitor.store.schema import CURRENT, exclusive, migration
 from monitor.store.series import Series, Span, Step
+from monitor.store.stream_records import EpochPlan
+from monitor.store.streams import Streams
 from monitor.store.tables import Table
 from probes.plan import ProbeKind
 from tests.monitor.store.material import AT, evidence, finished_run, identity, later, result, sample, start
@@ -327,3 +331,34 @@ def standing_rows(url: str) -> list[tuple[object, ...]]:
     with connect(url) as connection:
         rows = connection.execute(text("SELECT * FROM standing_evidence ORDER BY endpoint_id, suite, metric"))
         return [tuple(row) for row in rows]
+
+
+def test_streams_come_with_0010_and_go_without_it_and_leave_runs_as_they_are(database_url: str) -> None:
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        watched, asked = (StreamKey(endpoint.id, Tier.SAMPLING, name) for name in ("draws-1", "draws-2"))
+        streams = Streams(store.sessions)
+        streams.open(endpoint.id, EpochPlan("stack-1", {watched: StreamRule()}, {asked: StreamRule()}), at=AT)
+        for minutes in range(4):
+            run_id = finished_run(store, endpoint.id, later(minutes))
+            says = ExactP(3e-3, Null.REFERENCE, Combining.MULTIPLY)
+            evidence = Evidence(watched, later(minutes).timestamp(), says)
+            streams.add(run_id, [evidence], stack="stack-1", at=later(minutes))
+        assert streams.states(endpoint.id).escalation.streams
+        history = store.history()
+    before = row_counts(database_url)
+    assert {name: before[name] for name in _STREAM_TABLES} == dict(zip(_STREAM_TABLES, (2, 1, 2, 2, 4, 4), strict=True))
+
+    migrate(database_url, "0009")
+    without = row_counts(database_url)
+    migrate(database_url, "head")
+
+    assert without == {name: count for name, count in before.items() if name not in _STREAM_TABLES}
+    assert row_counts(database_url) == {**before, **dict.fromkeys(_STREAM_TABLES, 0)}
+    with Store.open(database_url, at=AT) as store:
+        assert store.history() == history
+        opened = Streams(store.sessions).open(endpoint.id, EpochPlan("stack-1", {watched: StreamRule()}), at=AT)
+    assert opened.epoch.number == 0
+
+
+_STREAM_TABLES = ("stream", "endpoint_epoch", "stream_epoch", "stream_state", "stream_evidence", "endpoint_look")

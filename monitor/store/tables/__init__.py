@@ -23,6 +23,14 @@ from monitor.store.tables.findings import (
 from monitor.store.tables.ledger import Observation, Run, Sample, SampleBody
 from monitor.store.tables.metadata import Table
 from monitor.store.tables.queue import EndpointCheck, Reservation, Setting, Spending, TokenBucket, WorkerBeat
+from monitor.store.tables.streams import (
+    EndpointEpoch,
+    EndpointLook,
+    Stream,
+    StreamEpoch,
+    StreamEvidence,
+    StreamState,
+)
 from monitor.store.tables.suites import Suite, SuiteChunk, SuiteVersion
 
 __all__ = [
@@ -39,6 +47,8 @@ __all__ = [
     "DeliveryAttempt",
     "Endpoint",
     "EndpointCheck",
+    "EndpointEpoch",
+    "EndpointLook",
     "Evidence",
     "IdempotentAnswer",
     "MetricPoint",
@@ -57,6 +67,10 @@ __all__ = [
     "Silence",
     "Spending",
     "StandingEvidence",
+    "Stream",
+    "StreamEpoch",
+    "StreamEvidence",
+    "StreamState",
     "Suite",
     "SuiteChunk",
     "SuiteVersion",

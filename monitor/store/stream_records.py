@@ -1,0 +1,85 @@
+"""The values that go into the store of streams and come out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from monitor.drift.decision import Event
+from monitor.drift.endpoint_streams import EndpointStreams
+from monitor.drift.evidence import StreamKey
+from monitor.drift.score_stream import StreamRule
+from monitor.store.vocabulary import EpochEnd
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPlan:
+    """What is watched for an epoch, and how; with other streams it is another epoch. `stack` is a digest of our engine,
+    its libraries and the detectors; `escalation` are the streams that a suspicion asks, on answers of their own."""
+
+    stack: str
+    streams: Mapping[StreamKey, StreamRule]
+    escalation: Mapping[StreamKey, StreamRule] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    endpoint_id: str
+    number: int
+    stack: str
+    opened_at: datetime
+    closed_at: datetime | None
+    why: EpochEnd | None
+    note: str | None
+    closed_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a run's evidence. `sequences` are those of what was new: none where the run was added before.
+    `streams` is what the endpoint's epoch came to, `events` what the look at it found."""
+
+    sequences: tuple[int, ...]
+    streams: EndpointStreams
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first evidence (by its sequence) after which what is stored is not what was computed anew. `stream` is None
+    where it is the endpoint's own state."""
+
+    sequence: int
+    stream: StreamKey | None
+    stored: str
+    computed: str
+
+    def __str__(self) -> str:
+        whose = "the endpoint" if self.stream is None else f"{self.stream.tier.value} {self.stream.probe_set}"
+        return f"after evidence {self.sequence}, {whose}: {self.stored} is stored, {self.computed} computed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedRun:
+    """What one run's evidence changed, computed anew."""
+
+    run_id: str
+    sequences: tuple[int, ...]
+    before: EndpointStreams
+    after: EndpointStreams
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """An epoch computed anew from `evidence` pieces of evidence and `looks` looks. `exact`: texts of states were
+    compared, and not values alone, as where states are stored in an earlier form."""
+
+    epoch: EpochRecord
+    evidence: int
+    looks: int
+    exact: bool
+    final: EndpointStreams
+    run: ReplayedRun | None
+    difference: Difference | None
