@@ -1,0 +1,79 @@
+"""`monitor drift`: what an endpoint's rounds added up to, computed anew from what is stored of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from monitor.cli.output import print_json, print_message, stdout_console
+from monitor.cli.recorded import opened_store, recorded_endpoints
+from monitor.errors import ReplayDiffersError, UsageError
+from monitor.render.drift import ReplayedEpoch, epochs_table, replay_document, run_head, run_table, sum_of
+from monitor.store import Store
+from monitor.store.streams import Streams
+
+app = typer.Typer(no_args_is_help=True, help="Compute anew what rounds added up to.")
+
+
+@app.command()
+def replay(
+    run: Annotated[
+        str | None, typer.Argument(help="A run, run_…, whose evidence streams were given.", show_default=False)
+    ] = None,
+    provider: Annotated[str | None, typer.Option(help="All epochs of this provider's endpoints.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model's.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compute the states of streams anew from stored evidence, and compare them with what is stored, bit for bit."""
+    epochs = _replayed(run, provider, model)
+    if not as_json:
+        _print(epochs, provider)
+    for one in epochs:
+        if one.replayed.difference is not None:
+            raise ReplayDiffersError(
+                f"Epoch {one.replayed.epoch.number} of {one.name} is not what its evidence gives: "
+                f"{one.replayed.difference}.",
+                remedy="Were rows changed by hand, or numpy and scipy replaced within the epoch? The evidence counts: "
+                "restore a backup, or close the epoch.",
+            )
+    if as_json:
+        print_json(replay_document(epochs))
+
+
+def _replayed(run: str | None, provider: str | None, model: str | None) -> list[ReplayedEpoch]:
+    if (run is None) == (provider is None) or (provider is None and model is not None):
+        raise UsageError("What to replay is not clear.", remedy="Name a run, or --provider (and --model).")
+    with opened_store() as store:
+        if run is not None:
+            return [_of_run(store, run)]
+        found = []
+        for endpoint in recorded_endpoints(store, provider or "", model):
+            if store is not None:
+                streams = Streams(store.sessions)
+                numbers = [epoch.number for epoch in streams.epochs(endpoint.id)]
+                found += [ReplayedEpoch(endpoint, streams.replay(endpoint.id, number)) for number in numbers]
+        return found
+
+
+def _of_run(store: Store | None, run: str) -> ReplayedEpoch:
+    if store is None:
+        raise UsageError(f"There is no run {run}.", remedy="`monitor history --provider … --json` shows the ids.")
+    endpoint_id = store.run(run).endpoint_id
+    replayed = Streams(store.sessions).replay_run(run)
+    (endpoint,) = (one for one in store.endpoints() if one.id == endpoint_id)
+    return ReplayedEpoch(endpoint, replayed)
+
+
+def _print(epochs: list[ReplayedEpoch], provider: str | None) -> None:
+    if provider is not None:
+        if epochs:
+            stdout_console().print(epochs_table(epochs))
+        else:
+            print_message(f"No streams of {provider} are kept yet.")
+        return
+    for one in epochs:
+        if one.replayed.run is not None:
+            typer.echo(run_head(one, one.replayed.run))
+            stdout_console().print(run_table(one.replayed.run))
+        typer.echo(sum_of(one))
