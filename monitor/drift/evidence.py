@@ -37,12 +37,14 @@ class Null(StrEnum):
     LAWFUL_MEAN = "lawful_mean"  # the mean score, given everything before, is at most the lawful level
     EXCHANGEABLE = "exchangeable"  # answers now and before could change places
     REFERENCE = "reference"  # the reference says what each fresh answer may be
+    STATED = "stated"  # the endpoint itself says what each answer is drawn from
 
 
 class Combining(StrEnum):
     """How rounds add up (DETECTION.md §2.5)."""
 
     MULTIPLY = "multiply"  # each has mean at most 1 given everything before it
+    EACH = "each"  # one factor an alternative: each is multiplied over rounds, and the products are averaged
     AVERAGE = "average"  # they share answers: a baseline, or calls
 
 
@@ -141,7 +143,7 @@ def of_finding(stream: StreamKey, at: float, finding: Finding, tokens: int) -> E
 
 def round_factor(factors: Sequence[float], combining: Combining) -> float:
     """A round's factors as one."""
-    if combining is Combining.AVERAGE:
+    if combining is not Combining.MULTIPLY:
         return sum(factors) / len(factors)
     product = 1.0
     for factor in factors:

@@ -56,3 +56,16 @@ def bets_paths(
         today = today + column
         values[:, r] = (by_hour.step(column) + by_day.would_be(today / rounds_a_day)) / 2.0
     return values
+
+
+def alternatives_paths(factors: FloatArray, horizon: int) -> FloatArray:
+    """The value after every round of a stream whose evidence is one factor an alternative (`Combining.EACH`): that of
+    `Wealth`; factors [streams, rounds, alternatives]."""
+    streams, rounds, alternatives = factors.shape
+    bets, staked, values = np.zeros((streams, alternatives)), 0, np.empty((streams, rounds))
+    for r in range(rounds):
+        stake = 1.0 / horizon if staked < horizon else 0.0
+        bets, staked = np.minimum(MOST_WEALTH, factors[:, r] * (bets + stake)), min(staked + 1, horizon)
+        total = sum(bets.T, start=np.zeros(streams))
+        values[:, r] = 1.0 - staked / horizon + total / alternatives
+    return values

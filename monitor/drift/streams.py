@@ -118,6 +118,8 @@ def started(says: Statement, rule: StreamRule) -> Process:
             return ScoreStream.start(rule)
         case Factors(combining=Combining.MULTIPLY):
             return Wealth(rule.horizon, (0.0,))
+        case Factors(combining=Combining.EACH) as each:
+            return Wealth(rule.horizon, (0.0,) * len(each.factors))
         case ExactP(combining=Combining.MULTIPLY):
             return PValueProcess.start(rule.horizon)
         case _:
@@ -130,6 +132,8 @@ def _fed(process: Process, evidence: Evidence) -> Process:
             return process.after(Round(evidence.at, says.mean))
         case Wealth(), Factors(combining=Combining.MULTIPLY) as says:
             return process.times([round_factor(says.factors, says.combining)])
+        case Wealth(), Factors(combining=Combining.EACH) as says if len(says.factors) == len(process.bets):
+            return process.times(says.factors)
         case PValueProcess(), ExactP(combining=Combining.MULTIPLY) as says:
             return process.after(says.p)
         case AverageProcess(), Factors(combining=Combining.AVERAGE) as says:

@@ -55,3 +55,4 @@ def test_impossible_factors_and_p_values_are_refused() -> None:
 def test_factors_of_a_round_multiply_or_average() -> None:
     assert round_factor((2.0, 3.0), Combining.MULTIPLY) == 6.0
     assert round_factor((2.0, 4.0), Combining.AVERAGE) == 3.0
+    assert round_factor((2.0, 4.0), Combining.EACH) == 3.0

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 
 from monitor.drift.calibration import DAY, Levels
-from monitor.drift.paths import bets_paths, mean_paths
+from monitor.drift.paths import alternatives_paths, bets_paths, mean_paths
 from monitor.drift.score_stream import Bets, Round, StreamRule
-from monitor.drift.sequential import EProcess
+from monitor.drift.sequential import EProcess, Wealth
 
 
 def test_many_streams_at_once_are_the_same_to_the_last_bit() -> None:
@@ -30,3 +30,12 @@ def test_so_are_their_bets_by_hour_and_by_day() -> None:
         for place, (score, value) in enumerate(zip(row.tolist(), path.tolist(), strict=True)):
             bets = bets.after(Round(place // 6 * DAY + place % 6 * 3_600.0, score))
             assert bets.value == value
+
+
+def test_so_are_alternatives() -> None:
+    factors = np.exp(np.random.default_rng(2).normal(0.0, 2.0, (4, 40, 3)))
+    for of_stream, path in zip(factors.tolist(), alternatives_paths(factors, 30), strict=True):
+        wealth = Wealth(30, (0.0,) * 3)
+        for of_round, value in zip(of_stream, path, strict=True):
+            wealth = wealth.times(of_round)
+            assert wealth.value == value

@@ -42,6 +42,7 @@ def test_a_state_is_stored_and_computed_anew_bit_for_bit(days: int) -> None:
     ("says", "process"),
     [
         (Factors((1.0, 2.0), Null.REFERENCE, Combining.MULTIPLY), Wealth),
+        (Factors((0.1, 2.0), Null.STATED, Combining.EACH), Wealth),
         (Factors((1.0, 2.0), Null.EXCHANGEABLE, Combining.AVERAGE), AverageProcess),
         (ExactP(0.01, Null.REFERENCE, Combining.MULTIPLY), PValueProcess),
         (ExactP(0.01, Null.EXCHANGEABLE, Combining.AVERAGE), AverageProcess),
@@ -53,7 +54,16 @@ def test_evidence_adds_up_as_it_may(says: Factors | ExactP, process: type) -> No
     stored = TypeAdapter(StreamState).dump_json(state)
     assert TypeAdapter(StreamState).validate_json(stored) == state
     # Thirty rounds in favour prove drift only where they do not share their baseline.
-    assert (state.value >= 1_000) == (says.combining is Combining.MULTIPLY)
+    assert (state.value >= 1_000) == (says.combining is not Combining.AVERAGE)
+
+
+def test_alternatives_are_averaged_after_their_rounds_are_multiplied() -> None:
+    """Either one alone explains half of the rounds; the mean of each round's would have grown."""
+    rounds = [Factors(factors, Null.STATED, Combining.EACH) for factors in ((3.0, 0.2), (0.2, 3.0)) * 10]
+    state = fold(NEW, [Evidence(KEY, place, says) for place, says in enumerate(rounds)])
+    assert state.value < 1.01
+    with pytest.raises(ValueError, match="Factors"):
+        state.after(Evidence(KEY, 99.0, Factors((1.0, 1.0, 1.0), Null.STATED, Combining.EACH)))
 
 
 def test_a_stream_takes_one_kind_of_evidence_of_its_own() -> None:
