@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.detection_lab import near_ties
 from benchmarks.detection_lab.changes import CHANGES, UNCHANGED
 from benchmarks.detection_lab.goals.figure import Figure, Lab
 from benchmarks.detection_lab.rivals import token_difr
 from benchmarks.detection_lab.texts import Asked, Texts
+from monitor.drift import near_ties
 
 Floats = NDArray[np.float64]
 

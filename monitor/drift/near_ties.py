@@ -11,21 +11,24 @@ multiplied over tokens for each alternative, then the products averaged: an e-pr
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from monitor.drift.evidence import Combining, Evidence, Factors, Inapplicable, Null, StreamKey
+from monitor.drift.observation import FloatArray
 
 LAWFUL = 0.03
 ALTERNATIVES = (0.06, 0.12, 0.25, 0.5, 1.0)
 # No single token decides: it may be the reference's own fault.
 MOST = 3.0
+_MOST_NATS = 600.0
 
 
-def log_ratios(margins: Floats, gaps: Floats, lawful: float = LAWFUL) -> Floats:
+def log_ratios(margins: FloatArray, gaps: FloatArray, lawful: float = LAWFUL) -> FloatArray:
     """[tokens, alternatives], in nats, from [tokens] each: how far the given token, and the second most likely one, are
     below the most likely token under the reference. A margin of 0 is a token that the reference gives too."""
     from scipy.stats import norm
 
+    if not 0.0 < lawful < min(ALTERNATIVES):
+        raise ValueError(f"lawful noise is above 0 and below {min(ALTERNATIVES)} nat, the least alternative: {lawful}")
     wide = np.array(ALTERNATIVES)
     given, runner_up = margins[:, None], gaps[:, None]
     kept = np.log1p(-norm.sf(runner_up / wide)) - np.log1p(-norm.sf(runner_up / lawful))
@@ -33,14 +36,29 @@ def log_ratios(margins: Floats, gaps: Floats, lawful: float = LAWFUL) -> Floats:
     return np.asarray(np.minimum(np.where(given > 0, turned, kept), MOST))
 
 
-def log_evidence(ratios: Floats) -> Floats:
+def log_evidence(ratios: FloatArray) -> FloatArray:
     """After each token, from [..., tokens, alternatives]: the log of the mean of the products so far, [..., tokens]."""
     sums = ratios.cumsum(axis=-2)
     largest = sums.max(axis=-1, keepdims=True)
     return np.asarray(largest[..., 0] + np.log(np.exp(sums - largest).mean(axis=-1)))
 
 
-def tokens_until(evidence: Floats, nats: float) -> int | None:
+def tokens_until(evidence: FloatArray, nats: float) -> int | None:
     """How many tokens it takes to so much evidence; None where it never comes."""
     reached = np.flatnonzero(evidence >= nats)
     return int(reached[0]) + 1 if len(reached) else None
+
+
+def of_near_ties(
+    stream: StreamKey, at: float, margins: FloatArray, gaps: FloatArray, *, lawful: float = LAWFUL, tokens: int = 0
+) -> Evidence:
+    """A round's greedy answers, one factor an alternative; margins, gaps: nat, [answers, tokens], nan where nothing is
+    compared. tokens: what the answers cost."""
+    known = ~(np.isnan(margins) | np.isnan(gaps))
+    if not known.any():
+        return Evidence(stream, at, Inapplicable("no token of the answers can be compared"), tokens=tokens)
+    sums = log_ratios(margins[known], gaps[known], lawful).sum(axis=0)
+    factors = tuple(np.exp(np.minimum(sums, _MOST_NATS)).tolist())
+    turned = f"{int((margins[known] > 0).sum())} of {int(known.sum())} tokens are not the reference's own"
+    answers = int(known.any(axis=-1).sum())
+    return Evidence(stream, at, Factors(factors, Null.REFERENCE, Combining.EACH), answers, tokens, (turned,))
