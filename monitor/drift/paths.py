@@ -58,7 +58,7 @@ def bets_paths(
     return values
 
 
-def alternatives_paths(factors: FloatArray, horizon: int) -> FloatArray:
+def wealth_paths(factors: FloatArray, horizon: int) -> FloatArray:
     """The value after every round of a stream whose evidence is one factor an alternative (`Combining.EACH`): that of
     `Wealth`; factors [streams, rounds, alternatives]."""
     streams, rounds, alternatives = factors.shape

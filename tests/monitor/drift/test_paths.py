@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from monitor.drift.calibration import DAY, Levels
-from monitor.drift.paths import alternatives_paths, bets_paths, mean_paths
+from monitor.drift.paths import wealth_paths, bets_paths, mean_paths
 from monitor.drift.score_stream import Bets, Round, StreamRule
 from monitor.drift.sequential import EProcess, Wealth
 
@@ -34,7 +34,7 @@ def test_so_are_their_bets_by_hour_and_by_day() -> None:
 
 def test_so_are_alternatives() -> None:
     factors = np.exp(np.random.default_rng(2).normal(0.0, 2.0, (4, 40, 3)))
-    for of_stream, path in zip(factors.tolist(), alternatives_paths(factors, 30), strict=True):
+    for of_stream, path in zip(factors.tolist(), wealth_paths(factors, 30), strict=True):
         wealth = Wealth(30, (0.0,) * 3)
         for of_round, value in zip(of_stream, path, strict=True):
             wealth = wealth.times(of_round)
