@@ -71,6 +71,13 @@ def open_reference(config: ReferenceConfig | None) -> OpenReference:
     return replace(opened, turn=nullcontext()) if isinstance(engine, RemoteEngine) else opened
 
 
+def open_tokenizer(config: ReferenceConfig | None) -> OpenReference:
+    """For whoever only counts tokens: weights of this process are not loaded, and `engine` may be None beside them."""
+    if config is None or config.weights is None or load_settings().reference_url is not None:
+        return open_reference(config)
+    return OpenReference(None, load_tokenizer(resolve_model(config.weights)), (), None)
+
+
 def _engine(weights: Path | str, settings: Settings) -> ReferenceBackend:
     if settings.reference_url is None:
         return load_engine(resolve_model(weights))

@@ -47,6 +47,9 @@ class Commands(LazyGroup):
             "probe", "monitor.cli.probe:probe", "Probe an endpoint now: is it what it claims, and has it changed?"
         ),
         LazyEntry(
+            "plan", "monitor.cli.plan:plan", "Plan which probes, how often and for how much, see a change in time."
+        ),
+        LazyEntry(
             "suites",
             "monitor.cli.suites:app",
             "Import, list, show, check, run and remove private eval sets; calibrate tool-call prompts.",

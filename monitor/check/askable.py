@@ -1,0 +1,104 @@
+"""How each tier of an endpoint may be asked, and what its requests take: counted on prompts of the probes' kinds, drawn
+from a seed of no installation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from monitor.check.options import LEAST_N, CheckOptions
+from monitor.check.own import NONCE_BYTES
+from monitor.check.plans import Drawn, Extent, make_plans
+from monitor.check.sizes import size_of
+from monitor.config.asking import LONGEST_ASKING_S
+from monitor.drift.evidence import Tier
+from monitor.drift.offers import GREEDY_TOKENS, Offer
+from monitor.usage import Tokens
+from probes import grammar, logprobs
+from probes.plan import Item, ProbeKind
+from reference_engine import TokenizerBackend
+
+# Of a day, evenly: every six hours at least, or days do not count for a baseline (monitor/drift/calibration.py).
+SCORED_ROUNDS = (4, 6, 8, 12, 16, 20, 24, 48, 72, 96, 144, 288)
+COUNTED_ROUNDS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 48)
+RESPONSES = (LEAST_N, 8, 16, 32)
+BORDER_INPUTS = (3, 5, 10, 20)
+ANSWERS = (5, 10, 20, 40)
+DRAWS = (25, 50, 100, 200, 400)
+_SEED, _NONCE = bytes(32), bytes(NONCE_BYTES)
+# So many prompts are counted for the mean of their kind.
+_COUNTED = 60
+# Of tool-call requests that are answered with a call: 1,958 of 4,000 in K2VV's published run of an official endpoint.
+_CALLS = 0.49
+# Every prompt of one token has as many.
+_ONE_TOKEN = ({"role": "user", "content": "x"},)
+
+
+def offers(
+    supported: Iterable[Tier],
+    tokenizer: TokenizerBackend | None,
+    at: datetime,
+    *,
+    has_reference: bool,
+    rpm: int | None = None,
+) -> list[Offer]:
+    """Of the tiers that a change can be planned with. at: of the week whose tool-call cases are counted. rpm: what a
+    check asks has to fit into its time."""
+    found = [offer(tier, tokenizer, at, has_reference=has_reference) for tier in supported]
+    return [within for one in found if one is not None and (within := _fitting(one, rpm)).requests]
+
+
+def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_reference: bool) -> Offer | None:
+    """None for a tier that is not planned with: T0 costs nothing, T5 is asked on suspicion."""
+    match tier:
+        case Tier.LOGPROBS:
+            # Half of a check's requests are anchors, which alone have a past, where the others have a reference.
+            items = logprobs.plan(_SEED, _NONCE, n=_COUNTED, has_reference=has_reference).items
+            tokens, sent = _mean(items, tokenizer), 2.0 if has_reference else 1.0
+            return Offer(tier, SCORED_ROUNDS, RESPONSES, *tokens, sent, ProbeKind.LOGPROBS.value)
+        case Tier.BORDER:
+            return Offer(tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean([_item(_ONE_TOKEN, 1)], tokenizer))
+        case Tier.GREEDY:
+            prompts = grammar.long_answers(_SEED, _NONCE, _COUNTED)
+            items = tuple(_item(prompt.messages, GREEDY_TOKENS) for prompt in prompts)
+            return Offer(tier, COUNTED_ROUNDS, ANSWERS, *_mean(items, tokenizer))
+        case Tier.SAMPLING:
+            items = tuple(_item(prompt.messages, 1) for prompt in grammar.anchors(_SEED, _COUNTED))
+            return Offer(tier, COUNTED_ROUNDS, DRAWS, *_mean(items, tokenizer))
+        case Tier.CAPABILITY:
+            planned = make_plans(
+                CheckOptions(probes=(ProbeKind.TOOL_CALLS,)),
+                Drawn(_SEED, _NONCE, at),
+                has_reference=has_reference,
+                extent=Extent(LEAST_N),
+            )
+            items = tuple(item for plan in planned.plans for item in plan.foreseen)
+            calls = int(len(items) * _CALLS)
+            return Offer(
+                tier,
+                COUNTED_ROUNDS,
+                (calls,),
+                *_mean(items, tokenizer),
+                len(items) / calls,
+                ProbeKind.TOOL_CALLS.value,
+            )
+    return None
+
+
+def _mean(items: Sequence[Item], tokenizer: TokenizerBackend | None) -> tuple[float, float]:
+    """Tokens of a prompt and of an answer."""
+    total = sum((size_of(item, tokenizer) for item in items), Tokens())
+    return total.prompt / len(items), total.completion / len(items)
+
+
+def _item(messages: Sequence[Mapping[str, Any]], max_tokens: int) -> Item:
+    return Item("counted", 0, {"messages": [dict(one) for one in messages], "max_tokens": max_tokens}, anchor=True)
+
+
+def _fitting(one: Offer, rpm: int | None) -> Offer:
+    if rpm is None:
+        return one
+    most = rpm * LONGEST_ASKING_S / 60.0 + 1.0
+    return replace(one, requests=tuple(size for size in one.requests if size * one.sent <= most))
