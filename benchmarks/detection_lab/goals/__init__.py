@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from benchmarks.detection_lab.goals import g2, g4, g5, g6, g7
+from benchmarks.detection_lab.goals import g2, g4, g5, g6, g7, g12
 from benchmarks.detection_lab.goals.figure import Figure, Lab
 
 GOALS: Mapping[str, Callable[[Lab], list[Figure]]] = {
@@ -13,4 +13,5 @@ GOALS: Mapping[str, Callable[[Lab], list[Figure]]] = {
     "G5": g5.measure,
     "G6": g6.measure,
     "G7": g7.measure,
+    "G12": g12.measure,
 }

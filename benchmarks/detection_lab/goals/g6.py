@@ -22,7 +22,7 @@ from benchmarks.detection_lab.goals.figure import Figure, Lab
 from benchmarks.detection_lab.whole_distributions import entropy, near_entropy
 from monitor.drift import collisions, sampler
 from monitor.drift.draws import NOT_LISTED, Cells, Draws
-from monitor.drift.paths import alternatives_paths
+from monitor.drift.paths import wealth_paths
 
 Floats = NDArray[np.float64]
 
@@ -144,14 +144,14 @@ def round_factors(p: Floats, ratios: Floats, shape: tuple[int, int], rng: np.ran
 
 def highest(p: Floats, ratios: Floats, epochs: int, rng: np.random.Generator) -> Floats:
     """The highest value of each unchanged epoch."""
-    return alternatives_paths(round_factors(p, ratios, (epochs, DAYS), rng), DAYS).max(axis=1)
+    return wealth_paths(round_factors(p, ratios, (epochs, DAYS), rng), DAYS).max(axis=1)
 
 
 def delays(p: Floats, ratios: Floats, by: Sampler, epochs: int, rng: np.random.Generator) -> Floats:
     """Draws from the change to detection in each epoch, ∞ where it does not come within it."""
     before = round_factors(p, ratios, (epochs, UNCHANGED_DAYS), rng)
     after = round_factors(np.stack([by(each) for each in p]), ratios, (epochs, DAYS - UNCHANGED_DAYS), rng)
-    values = alternatives_paths(np.concatenate([before, after], axis=1), DAYS)[:, UNCHANGED_DAYS:]
+    values = wealth_paths(np.concatenate([before, after], axis=1), DAYS)[:, UNCHANGED_DAYS:]
     found = values >= DETECTED
     days = np.where(found.any(axis=1), found.argmax(axis=1) + 1.0, np.inf)
     return np.asarray(days * DRAWS * len(p))
