@@ -52,7 +52,8 @@ def planned(
     around = surroundings(endpoint, known)
     seen = [tier for tier in around.supported if any(simulation(one, tier, around, wanted.alpha) for one in targets)]
     found = offers(seen, tokenizer, at, has_reference=_has_weights(endpoint), rpm=endpoint.rpm)
-    prices = endpoint.prices and Prices(endpoint.prices.input_usd_per_mtok, endpoint.prices.output_usd_per_mtok)
+    table = endpoint.prices
+    prices = None if table is None else Prices(table.input_usd_per_mtok, table.output_usd_per_mtok)
     made = plan(targets, found, around, wanted, prices)
     by_tier = {one.tier: one for one in found}
     return EndpointPlan(

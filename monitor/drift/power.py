@@ -99,7 +99,7 @@ def _rounds(cadence: Cadence, days: float) -> int:
 
 def _levels(known: FloatArray, cadence: Cadence) -> tuple[FloatArray, FloatArray, str | None]:
     """Of the baselines that give any; why the first one does not, where none does."""
-    at = np.arange(known.shape[1]) * (DAY / cadence.rounds_a_day)
+    at = np.arange(known.shape[1], dtype=np.float64) * (DAY / cadence.rounds_a_day)
     found = [calibrate(at, row) for row in known]
     levels = [one.levels for one in found if one.levels is not None]
     if not levels:
