@@ -19,8 +19,8 @@ TOKENS = 20
 _RESPONSES, _ROUNDS = 32_768, 16_384
 # Of a changed endpoint's day so many responses are drawn, and taken again where more are asked.
 _A_DAY = 384
-# c_k of §2.3: so many times the 99 % quantile of lawful deviations.
-_CAP = 4.0
+# c_k of §2.3: so many times the 99 % quantile of lawful deviations, and so many nats at least, as enrolment has it.
+_CAP, _LEAST_CAP = 4.0, 0.04
 # Of days' rates of first tokens that differ from the baseline's.
 DAY_RATES = (4.0, 36.0)
 
@@ -88,7 +88,7 @@ class Fingerprint:
     @property
     def _cap(self) -> float:
         lawful = self._deviations(np.random.default_rng(0), (_RESPONSES,), 1.0)
-        return _CAP * float(np.quantile(lawful, 0.99))
+        return max(_LEAST_CAP, _CAP * float(np.quantile(lawful, 0.99)))
 
     def _deviations(
         self,
