@@ -253,6 +253,10 @@ _EFFECTS = {
 }
 
 
+# What a way to ask is for, where that is another thing than the shape of what comes.
+_ASPECTS = {"echo": "prompt"}
+
+
 def _access(samples: Sequence[Sample]) -> Iterator[Judgement]:
     """Each way to ask for log-probabilities, as the parameter that it is."""
     seen: dict[str, list[availability.LogprobAccess]] = defaultdict(list)
@@ -262,13 +266,16 @@ def _access(samples: Sequence[Sample]) -> Iterator[Judgement]:
         counts = Counter(one.availability.value for one in found)
         effects = {_EFFECTS[one.availability] for one in found}
         effect = effects.pop() if len(effects) == 1 else Effect.UNCLEAR
+        # Who echoes nothing gives the answer's values all the same.
+        unheard = effect is Effect.ACTS and all(one.of_prompt is False for one in found)
+        effect = Effect.IGNORED if unheard else effect
         error = SLIP ** len(found) if effect in (Effect.ACTS, Effect.IGNORED) else None
-        reason = ", ".join(sorted(counts))
+        reason = "of the answer alone, not of its prompt" if unheard else ", ".join(sorted(counts))
         if effect is Effect.ACTS:
             # A list that goes by text is short wherever two tokens read alike.
             alternatives = "all alternatives" if any(one.top_k == "all" for one in found) else found[0].top_k
             reason = ", ".join(filter(None, (f"in the shape of {found[0].shape}", alternatives)))
-        yield Judgement("logprobs", way, effect, reason, counts, error)
+        yield Judgement("logprobs", _ASPECTS.get(way, way), effect, reason, counts, error)
 
 
 def _profiles(samples: Sequence[Sample]) -> Iterator[Profile]:

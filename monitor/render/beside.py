@@ -121,6 +121,8 @@ def protocol_rows(protocol: ProtocolStatement) -> list[tuple[str, str]]:
     rows += [("stack", f"reminds of {hint.stack}: {', '.join(hint.reasons)}") for hint in protocol.hints]
     if protocol.bill is not None:
         bill = protocol.bill
-        too_much = f"${bill.overcharged_microusd / 1e6:.6f} of it too much"
+        too_much = (
+            f"${bill.overcharged_microusd / 1e6:.6f} of it too much" if bill.overcharged_microusd else "as counted"
+        )
         rows.append(("bill", f"${bill.microusd / 1e6:.6f}, {too_much}"))
     return rows

@@ -34,7 +34,9 @@ from monitor.verdict import VerdictDocument
 from probes.completion import Completion, Usage
 from probes.parameters.judgement import Effect
 from probes.plan import Attempt, Item, Outcome, ProbeKind, Sample
+from probes.profile import availability
 from probes.quirks import Disposition
+from tests.endpoints.echoing import both
 from tests.endpoints.parametric import Parametric
 from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.endpoints.spoken import Spoken
@@ -323,3 +325,19 @@ def test_a_count_that_nobody_can_mean_is_none(claimed: int) -> None:
 
     assert (answers.facts.prompt_tokens, answers.charges) == ({}, ())
     assert answers.tokens.verdict is Verdict.INAPPLICABLE
+
+
+@pytest.mark.parametrize(("echoes", "effect"), [(True, Effect.ACTS), (False, Effect.IGNORED)])
+def test_log_probabilities_of_the_prompt_are_ignored_where_those_of_the_answer_come_alone(
+    echoes: bool, effect: Effect
+) -> None:
+    with ScriptedServer(both(echo=echoes)) as server:
+        samples = send(target(server.base_url), availability.plan(bytes(32), bytes(16))).samples
+    answers = protocol_answers(samples, None)
+
+    assert {name: one.effect for name, one in answers.facts.effects.items()} == {
+        "logprobs.chat": Effect.ACTS,
+        "logprobs.chat-many": Effect.ACTS,
+        "logprobs.text": Effect.ACTS,
+        "logprobs.prompt": effect,
+    }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from probes.plan import Outcome, Sample
 from probes.profile.availability import Availability, LogprobAccess, access, plan
 from tests.endpoints import hostile
+from tests.endpoints.echoing import both
 from tests.endpoints.lawful import Lawful
 from tests.endpoints.server import Connection, Handler, Received, ScriptedServer
 from tests.probes.sending import send, target
@@ -18,27 +17,6 @@ def asked(handler: Handler) -> dict[str, LogprobAccess]:
     with ScriptedServer(handler) as server:
         samples = send(target(server.base_url), plan(SEED, NONCE)).samples
     return {one.way: one for one in access(samples)}
-
-
-def completion(request: dict[str, Any], *, echo: bool) -> dict[str, Any]:
-    tokens = [*(["Go", " on"] if echo and request.get("echo") else []), " Rain"]
-    values: list[float | None] = [-1.0] * len(tokens)
-    values[0] = None if len(tokens) > 1 else -1.0
-    logprobs = {"tokens": tokens, "token_logprobs": values, "top_logprobs": [{token: -1.0} for token in tokens]}
-    choice = {"index": 0, "text": "".join(tokens), "finish_reason": "length", "logprobs": logprobs}
-    return {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
-
-
-def both(*, echo: bool, top: int = 20) -> Handler:
-    chat = Lawful(top_logprobs=top)
-
-    async def handler(received: Received, connection: Connection) -> None:
-        if received.path.endswith("/chat/completions"):
-            await chat(received, connection)
-        else:
-            await connection.reply(200, completion(received.json, echo=echo))
-
-    return handler
 
 
 def test_an_endpoint_with_everything_has_all_four_ways() -> None:
