@@ -68,52 +68,64 @@ inline void int8_tile(const Matrix& m, size_t panel, const Code* a, size_t a_ste
 
 // Of two bytes, as the instruction that adds pairs of products takes them.
 using Code = int16_t;
-constexpr int INT8_ROWS = 3;
+constexpr int INT8_ROWS = 6;
 
 inline void store_codes(Code* out, Lanes whole) {
     const __m256i pairs = _mm256_packs_epi32(_mm256_cvtps_epi32(whole.a), _mm256_cvtps_epi32(whole.b));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permute4x64_epi64(pairs, 0b11011000));
 }
 
+// sums + Σ of two products in each lane. Not by the intrinsics: compilers put all products before all additions, and then
+// lack registers for them.
+inline __m256i plus_products(__m256i sums, __m256i inputs, __m256i weights) {
+    __m256i products;
+    asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sums), "=&x"(products) : "x"(inputs), "x"(weights));
+    return sums;
+}
+
+// Four times QUADS outputs.
+template <int ROWS, int QUADS>
+inline void int8_quads(const uint8_t* b, size_t fours, const Code* a, size_t a_step, const float* a_scales,
+                       const float* scales, float* c, size_t c_step) {
+    __m256i sums[ROWS][QUADS];
+#pragma GCC unroll 8
+    for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+        for (int q = 0; q < QUADS; q++) sums[r][q] = _mm256_setzero_si256();
+    for (size_t i = 0; i < fours; i++) {
+        __m256i weights[QUADS];
+#pragma GCC unroll 4
+        for (int q = 0; q < QUADS; q++)
+            weights[q] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + i * 64 + q * 16)));
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; r++) {
+            int64_t four;
+            std::memcpy(&four, a + r * a_step + i * 4, 8);
+            const __m256i x = _mm256_set1_epi64x(four);
+#pragma GCC unroll 4
+            for (int q = 0; q < QUADS; q++) sums[r][q] = plus_products(sums[r][q], x, weights[q]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+        for (int q = 0; q < QUADS; q++) {
+            const __m128i low = _mm256_castsi256_si128(sums[r][q]), high = _mm256_extracti128_si256(sums[r][q], 1);
+            const __m128 value = _mm_cvtepi32_ps(_mm_hadd_epi32(low, high));
+            const __m128 scaled = _mm_mul_ps(_mm_mul_ps(value, _mm_set1_ps(a_scales[r])), _mm_loadu_ps(scales + q * 4));
+            _mm_storeu_ps(c + r * c_step + q * 4, scaled);
+        }
+}
+
 template <int ROWS, int PANELS, bool AHEAD>
 inline void int8_tile(const Matrix& m, size_t panel, const Code* a, size_t a_step, const float* a_scales, float* c,
                       size_t c_step) {
+    constexpr int QUADS = ROWS <= 2 ? 4 : 2;
     const size_t fours = (static_cast<size_t>(m.inputs) + 3) / 4, step = panel_bytes(m);
-    for (int p = 0; p < PANELS; p++) {
-        const uint8_t* b = m.data + (panel + p) * step;
-        __m256i sums[ROWS][4];
-#pragma GCC unroll 8
-        for (int r = 0; r < ROWS; r++)
-#pragma GCC unroll 4
-            for (int q = 0; q < 4; q++) sums[r][q] = _mm256_setzero_si256();
-        for (size_t i = 0; i < fours; i++) {
-            __m256i x[ROWS];
-#pragma GCC unroll 8
-            for (int r = 0; r < ROWS; r++) {
-                int64_t four;
-                std::memcpy(&four, a + r * a_step + i * 4, 8);
-                x[r] = _mm256_set1_epi64x(four);
-            }
-#pragma GCC unroll 4
-            for (int q = 0; q < 4; q++) {
-                const __m256i weights =
-                    _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + i * 64 + q * 16)));
-#pragma GCC unroll 8
-                for (int r = 0; r < ROWS; r++)
-                    sums[r][q] = _mm256_add_epi32(sums[r][q], _mm256_madd_epi16(weights, x[r]));
-            }
-        }
-        for (int r = 0; r < ROWS; r++) {
-            alignas(32) int32_t pairs[4][8];
-            float* out = c + r * c_step + p * LANES;
-            for (int q = 0; q < 4; q++) _mm256_store_si256(reinterpret_cast<__m256i*>(pairs[q]), sums[r][q]);
-            const float* scales = m.scales + (panel + p) * LANES;
-            for (int lane = 0; lane < LANES; lane++) {
-                const int32_t exact = pairs[lane / 4][lane % 4 * 2] + pairs[lane / 4][lane % 4 * 2 + 1];
-                out[lane] = static_cast<float>(exact) * a_scales[r] * scales[lane];
-            }
-        }
-    }
+    for (int p = 0; p < PANELS; p++)
+        for (int q = 0; q < 4; q += QUADS)
+            int8_quads<ROWS, QUADS>(m.data + (panel + p) * step + q * 16, fours, a, a_step, a_scales,
+                                    m.scales + (panel + p) * LANES + q * 4, c + p * LANES + q * 4, c_step);
 }
 
 #endif
