@@ -37,7 +37,12 @@ inline void write_token(Held* page, const Heads& h, int slot, const float* key, 
     for (int d = 0; d < h.width; d++) hold(value[d], page + head_values(h) + slot * padded(h.width) + d);
 }
 
+// As many as there are registers for their sums.
+#if defined(__AVX512F__)
 constexpr int QUERIES_AT_ONCE = 12;
+#else
+constexpr int QUERIES_AT_ONCE = 6;
+#endif
 
 // Where a few queries that share a key-value head stand, and what they may see.
 struct Queries {
