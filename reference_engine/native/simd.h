@@ -126,6 +126,17 @@ inline Lanes where(uint32_t bits, Lanes x, float other) {
     __m256 o = _mm256_set1_ps(other);
     return {_mm256_blendv_ps(o, x.a, lanes_of(bits)), _mm256_blendv_ps(o, x.b, lanes_of(bits >> 8))};
 }
+// Lanes as a comparison gives them, for `where` without the way through bits.
+struct Chosen {
+    __m256 a, b;
+};
+inline Chosen chosen_above(Lanes x, Lanes y) {
+    return {_mm256_cmp_ps(x.a, y.a, _CMP_GT_OQ), _mm256_cmp_ps(x.b, y.b, _CMP_GT_OQ)};
+}
+inline Lanes where(Chosen some, Lanes x, float other) {
+    __m256 o = _mm256_set1_ps(other);
+    return {_mm256_blendv_ps(o, x.a, some.a), _mm256_blendv_ps(o, x.b, some.b)};
+}
 inline __m256 scaled(__m256 x, __m256 n) {
     __m256i e = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), e));
@@ -220,7 +231,11 @@ inline float largest(Lanes x) {
 // e^x for x ≤ 88, to about one unit in the last place; 0 below -87.3.
 inline Lanes exponential(Lanes x) {
     const float lowest = -87.33654f;
+#if defined(__AVX512F__)
     uint32_t kept = above(x, all(lowest));
+#else
+    const Chosen kept = chosen_above(x, all(lowest));
+#endif
     Lanes y = where(kept, x, 0.0f);
     Lanes n = nearest(y * all(1.44269504088896341f));
     Lanes r = fma(n, all(-0.693359375f), y);
