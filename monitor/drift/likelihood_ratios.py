@@ -23,6 +23,8 @@ LISTED = 20
 # Of the next token of an open question, in nats: what prompts for the sampler are chosen for.
 ENTROPY = 2.8
 _TAIL = 400
+# A round's factor is cut above e to this, which no process holds.
+_MOST_NATS = 600.0
 
 
 class Ratios(Protocol):
@@ -80,7 +82,8 @@ class Counted:
         asked = requests * self.events
         bad = rng.binomial(asked, self.changed if changed else self.lawful, (endpoints, rounds, 1))
         q, p = self.alternatives, self.lawful
-        return np.asarray(np.exp(bad * np.log(q / p) + (asked - bad) * np.log((1.0 - q) / (1.0 - p))))
+        ratios = bad * np.log(q / p) + (asked - bad) * np.log((1.0 - q) / (1.0 - p))
+        return np.asarray(np.exp(np.minimum(_MOST_NATS, ratios)))
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Sampler:
         chances = self._drawn(self.temperature) if changed else self._lawful
         counts = rng.multinomial(requests * self.events, chances, (endpoints, rounds))
         logs = np.log(self.alternatives / self._lawful)
-        return np.asarray(np.exp(np.minimum(counts @ logs.T, 600.0)))
+        return np.asarray(np.exp(np.minimum(_MOST_NATS, counts @ logs.T)))
 
     @property
     def alternatives(self) -> FloatArray:

@@ -31,6 +31,14 @@ def test_drawn_factors_have_a_mean_of_one_while_nothing_changes(ratios: Ratios) 
     assert (np.abs(mean - 1.0) <= 4.0 * error).all()
 
 
+@pytest.mark.parametrize("ratios", [Counted(0.02, 0.9), Sampler(0.2)])
+def test_a_gross_change_of_many_answers_gives_large_factors_and_no_others(ratios: Ratios) -> None:
+    with np.errstate(over="raise"):
+        factors = ratios.factors(np.random.default_rng(0), 20, 2, 100_000, changed=True)
+    assert np.isfinite(factors).all()
+    assert (factors.max(axis=2) > 1e12).all()
+
+
 @settings(max_examples=30)
 @given(temperature=st.floats(0.3, 1.8))
 def test_a_samplers_alternatives_are_distributions(temperature: float) -> None:
