@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from monitor.cli import Commands, main
+from monitor.store import EndpointRecord, Store
 from tests.monitor.cli.commands import BAD_COMMANDS, Monitor, Ran
+from tests.monitor.store.material import AT, identity
 
 
 @pytest.fixture
@@ -39,3 +41,15 @@ def monitor(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Monito
 @pytest.fixture
 def bad_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Commands, "entries", (*Commands.entries, *BAD_COMMANDS))
+
+
+@pytest.fixture
+def store(data_dir: Path) -> Iterator[Store]:
+    data_dir.mkdir()
+    with Store.open(data_dir / "monitor.db", at=AT) as opened:
+        yield opened
+
+
+@pytest.fixture
+def endpoint(store: Store) -> EndpointRecord:
+    return store.ensure_endpoint(identity(served_name="acme/smol"), at=AT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,6 @@ from monitor.store import BaselineRole, EndpointRecord, Enrol, Join, Store
 from probes.plan import ProbeKind
 from tests.monitor.cli.commands import Monitor
 from tests.monitor.store.material import AT, finished_run, identity, later, result, start
-
-
-@pytest.fixture
-def store(data_dir: Path) -> Iterator[Store]:
-    data_dir.mkdir()
-    with Store.open(data_dir / "monitor.db", at=AT) as opened:
-        yield opened
-
-
-@pytest.fixture
-def endpoint(store: Store) -> EndpointRecord:
-    return store.ensure_endpoint(identity(served_name="acme/smol"), at=AT)
 
 
 def enrol(store: Store, endpoint: EndpointRecord, probe: ProbeKind = ProbeKind.LOGPROBS) -> str:

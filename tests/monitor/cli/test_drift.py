@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,20 +12,8 @@ from monitor.store import EndpointRecord, Store
 from monitor.store.streams import Streams
 from monitor.store.tables import StreamEvidence
 from tests.monitor.cli.commands import Monitor
-from tests.monitor.store.material import AT, finished_run, identity, later
+from tests.monitor.store.material import AT, finished_run, later
 from tests.monitor.store.streamed import STACK, begun, exact, key, plan, said
-
-
-@pytest.fixture
-def store(data_dir: Path) -> Iterator[Store]:
-    data_dir.mkdir()
-    with Store.open(data_dir / "monitor.db", at=AT) as opened:
-        yield opened
-
-
-@pytest.fixture
-def endpoint(store: Store) -> EndpointRecord:
-    return store.ensure_endpoint(identity(served_name="acme/smol"), at=AT)
 
 
 @pytest.fixture
