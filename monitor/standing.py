@@ -13,6 +13,8 @@ from probes.plan import ProbeKind
 _SAYING = (Verdict.OK, Verdict.SUSPECT, Verdict.DRIFT)
 _MOVED = (Verdict.SUSPECT, Verdict.DRIFT)
 _FIDELITY = "fidelity"
+# What an endpoint's runs add up to, whatever they ask.
+STREAMS = "streams"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ class Verdicted:
 
     `fresh`: on prompts that no earlier check of this episode was judged by, so that it may confirm one. `finding` holds
     what notices say: value, baseline, unit, ci, n, p, detector, causes, runs; JSON values, no prompt, no answer.
-    `maintenance`: taken within a maintenance window.
+    `maintenance`: taken within a maintenance window. `proven`: it holds however often one looks (DETECTION.md 2.5), so
+    that no other check has to confirm it.
     """
 
     check_id: str
@@ -25,6 +26,7 @@ class Verdicted:
     metric: str
     verdict: Verdict
     fresh: bool = False
+    proven: bool = False
     maintenance: bool = False
     finding: Mapping[str, Any] = field(default_factory=dict)
 

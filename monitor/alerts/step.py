@@ -76,8 +76,11 @@ def _bad(moving: Moving, signal: Measured, rule: AlertRule) -> Moving:
 
 
 def _is_proven(core: AlertCore, signal: Measured, rule: AlertRule) -> bool:
-    """A drift is proven by another check that finds it on fresh prompts (DETECTION.md 2.5)."""
+    """A drift is proven by another check that finds it on fresh prompts, or by what many rounds add up to (DETECTION.md
+    2.5)."""
     match signal:
+        case Verdicted(proven=True):
+            return True
         case Verdicted():
             return signal.fresh and core.suspected_by not in (None, signal.check_id)
         case Failed():

@@ -12,6 +12,7 @@ from monitor.drift.interval import Interval
 from monitor.drift.rates import Rate
 from monitor.drift.rule import Verdict
 from monitor.drift.stages import STAGE
+from monitor.standing import STREAMS
 from monitor.store import EvidenceRecord, MetricPoint
 from monitor.verdict import CauseWeight, Check, FidelityStatement, QuirkCount, RateValue, Telling
 from probes.plan import ProbeKind, Sample
@@ -148,10 +149,17 @@ def rate_value(name: str, rate: Rate, reference: Rate | None = None) -> RateValu
 
 
 def counted_verdicts(checks: Sequence[Check]) -> list[Verdict]:
-    """What a check is concluded from. That streams are as fast as before vouches for nothing else that was asked."""
-    others = [check.verdict for check in checks if check.probe != ProbeKind.LATENCY.value]
-    speed = [check.verdict for check in checks if check.probe == ProbeKind.LATENCY.value]
-    return [*others, *(verdict for verdict in speed if verdict is Verdict.SUSPECT or not others)]
+    """What a check is concluded from. That streams are as fast as before vouches for nothing else that was asked, and
+    neither do many rounds that add up to nothing."""
+    asked = [check for check in checks if check.probe != STREAMS]
+    others = [check.verdict for check in asked if check.probe != ProbeKind.LATENCY.value]
+    speed = [check.verdict for check in asked if check.probe == ProbeKind.LATENCY.value]
+    added = [check.verdict for check in checks if check.probe == STREAMS]
+    return [
+        *others,
+        *(verdict for verdict in speed if verdict is Verdict.SUSPECT or not others),
+        *(verdict for verdict in added if verdict in (Verdict.SUSPECT, Verdict.DRIFT)),
+    ]
 
 
 def quirk_counts(samples: Sequence[Sample]) -> tuple[QuirkCount, ...]:

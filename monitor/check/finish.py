@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from monitor.check.conclude import (
     quirk_counts,
     record_of,
 )
+from monitor.check.feed import listings_of, moved_most
 from monitor.check.judge import Judge, Judged
 from monitor.check.latency import (
     Speed,
@@ -37,9 +38,12 @@ from monitor.config import EndpointConfig
 from monitor.drift.findings import Finding
 from monitor.drift.latency_past import REACH
 from monitor.drift.rule import Verdict, roll_up
+from monitor.drift.stack import stack_digest
 from monitor.redaction import redact_known
+from monitor.standing import STREAMS
 from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
 from monitor.store.series import Span
+from monitor.store.stream_records import Fed
 from monitor.store.text import foreign_id
 from monitor.usage import Reported
 from monitor.verdict import (
@@ -58,6 +62,7 @@ from reference_engine import BARE_ANSWER_TOKENS
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
+    from monitor.drift.listing import Listing
     from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
 
@@ -75,6 +80,7 @@ class AskedCheck:
         asked: Asked,
         judge: Judge,
         grading: Grading | None = None,
+        rounds_a_day: int | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._ledger = ledger
@@ -82,6 +88,7 @@ class AskedCheck:
         self._asked = asked
         self._judge = judge
         self._grading = grading
+        self._rounds_a_day = rounds_a_day
         self._enrolled = False
         self._baselines: list[BaselineValue] = []
 
@@ -98,7 +105,7 @@ class AskedCheck:
                 found_speed = speed(plan, planned.load, samples, self._endpoint)
             before = self._ledger.found_before(plan.probe)
             if before is not None:
-                checks += checks_of(before.evidence)
+                checks += [one for one in checks_of(before.evidence) if one.probe != STREAMS]
                 said = said.beside(said_of(before.evidence))
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
@@ -123,6 +130,7 @@ class AskedCheck:
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
                 if plan.probe is ProbeKind.LOGPROBS:
                     fidelity = fidelity_statement(judged.found.fidelity, judged.allowed)
+        checks += checks_of(self._ledger.streams_told())
         everything = self._asked.all_samples
         return VerdictDocument(
             provider=self._endpoint.provider,
@@ -183,6 +191,13 @@ class AskedCheck:
                 evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total),
                 metric_points=metric_points(judged.found, judged.checks),
                 baseline=_baseline_change(past, judged) if self._may_be_baseline else None,
+                fed=self._fed(
+                    {ProbeKind.ACCOUNTING.value: judged.found.accounting}
+                    if ProbeKind.ACCOUNTING in judged.checks
+                    else {},
+                    samples,
+                    listings_of(judged.material.new) if probe is ProbeKind.LOGPROBS else (),
+                ),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -230,6 +245,7 @@ class AskedCheck:
                 baseline=_wide_baseline_change(before.past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
                 else None,
+                fed=self._fed_of(ProbeKind.TOOL_CALLS, findings, samples),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -266,6 +282,7 @@ class AskedCheck:
                 baseline=_wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
                 if self._may_be_baseline
                 else None,
+                fed=self._fed_of(ProbeKind.PROTOCOL, findings, samples),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -298,6 +315,7 @@ class AskedCheck:
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], kept),
                 metric_points=rate_points(answers),
                 baseline=change if self._may_be_baseline else None,
+                fed=self._fed_of(ProbeKind.EVALS, findings, samples),
             ),
         )
         # The first run of other items enrols them, also where another version's opened the baseline.
@@ -336,6 +354,7 @@ class AskedCheck:
                 )
                 if self._may_be_baseline
                 else None,
+                fed=self._fed_of(ProbeKind.AGENT_LOOPS, findings, samples),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -357,6 +376,19 @@ class AskedCheck:
             ),
         )
         return check, move_values(moved)
+
+    def _fed_of(self, probe: ProbeKind, findings: Mapping[str, Finding], samples: Sequence[Sample]) -> Fed | None:
+        most = moved_most({name: one for name, one in findings.items() if name.startswith(probe.value)})
+        return self._fed({} if most is None else {probe.value: most}, samples)
+
+    def _fed(
+        self, found: Mapping[str, Finding], samples: Sequence[Sample], listings: tuple[Listing, ...] = ()
+    ) -> Fed | None:
+        """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
+        if self._ledger.confirms:
+            return None
+        stack, tokens = stack_digest(self._judge.fingerprint), Reported.of(samples).total or 0
+        return Fed(stack, found, listings, tokens, self._rounds_a_day)
 
     def _compared_with(self, past: Past) -> None:
         if past.baseline is not None:

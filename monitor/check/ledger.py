@@ -20,6 +20,7 @@ from monitor.config import EndpointConfig, Prices
 from monitor.datadir import DataDir
 from monitor.drift.rule import Verdict
 from monitor.fault_points import FaultPoint, fault_point
+from monitor.standing import STREAMS
 from monitor.store import (
     BaselineRecord,
     BaselineRole,
@@ -358,6 +359,13 @@ class Ledger:
             return None
         baseline = self._store.active_baseline(self._record.id, probe)
         return Found(self._store.evidence(run.run_id), _role(baseline, run.run_id))
+
+    def streams_told(self) -> list[EvidenceRecord]:
+        """What the endpoint's streams came to with the last run of this check; nothing where that says nothing."""
+        if self._store is None or self._claimed is None:
+            return []
+        told = [one for run_id in self.run_ids for one in self._store.evidence(run_id) if one.metric == STREAMS]
+        return told[-1:]
 
     def unfinished(self, status: RunStatus, error_code: str) -> dict[str, RunResult]:
         """How the runs that are still open end, by their ids."""

@@ -81,13 +81,15 @@ def check_against(
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a check is to do: the plans to send, how, and by which probes the answers are judged; `answering_s` is the
-    time that the reference has to answer as well, None for as long as it takes."""
+    time that the reference has to answer as well, None for as long as it takes; `rounds_a_day`: how many such checks
+    are made, None where nothing schedules them."""
 
     endpoint: EndpointConfig
     probes: Sequence[ProbeKind]
     planned: Planned
     manner: Manner
     answering_s: float | None = None
+    rounds_a_day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def _asked_and_judged(
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
         judge = Judge(reference, work.probes, progress, nonce=work.planned.nonce, answering_s=work.answering_s)
-        asked_check = AskedCheck(endpoint, ledger, work.planned, asked, judge, grading)
+        asked_check = AskedCheck(endpoint, ledger, work.planned, asked, judge, grading, work.rounds_a_day)
         return Done(asked_check.finish(started), asked.stop)
 
 

@@ -21,6 +21,7 @@ _FOUND = frozenset(_GRAVE)
 _ABOUT = {
     "logprobs": "log-probabilities, how far a token's moved on average",
     "accounting": "prompt tokens beyond the reference's count",
+    "streams": "what many rounds add up to",
     "latency": "median time to the first token",
     "protocol.parameters": "parameters that do another thing than before",
     "protocol.stack": "habits of writing that are not those of before",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from monitor.drift.decision import SUSPECT_AT
 from monitor.render.latency import seconds_text
 from monitor.render.wording import number, p_text, percent, with_interval, with_unit
+from monitor.standing import STREAMS
 from monitor.verdict import Check
 
 RATE = "rate"
@@ -27,6 +29,8 @@ def measures(check: Check) -> Measures:
         return Measures()
     if check.probe == "latency":
         return Measures(now=seconds_text(value, check.interval))
+    if check.probe == STREAMS:
+        return Measures(now=f"E {value:,.3g}" if value < SUSPECT_AT else f"E {value:,.0f}")
     if check.probe == "accounting":
         return Measures(tokens(value)) if before is None else _counted(value, before)
     moved = _moved(check, value)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from monitor.alerts.bearing import MOVED
 from monitor.alerts.signals import Failed, Verdicted
-from monitor.standing import is_fidelity
+from monitor.standing import STREAMS, is_fidelity
 from monitor.store.tables import Evidence, Run
 from monitor.store.vocabulary import RunStatus, Trigger
 
@@ -82,6 +82,7 @@ def _verdicted(run: Run, evidence: Evidence) -> Verdicted:
         metric=evidence.metric,
         verdict=evidence.verdict,
         fresh=run.trigger is Trigger.CONFIRM,
+        proven=evidence.metric == STREAMS,
         finding=_finding(run, evidence),
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from monitor.drift.accumulated import Accumulated
     from monitor.drift.observation import Observation
     from monitor.drift.protocol import ProtocolFacts
+    from monitor.store.stream_records import Fed
     from probes.evals.grade import Graded
     from probes.loops.graded import GradedLoop
     from probes.tools.scored import Scored
@@ -148,7 +149,8 @@ class RunResult:
     tokens are not known; `baseline` is what the run does to its endpoint's baseline. `scored` are answers to tool-call
     cases, `reference_scored` those that the reference gave; `graded` and `reference_graded` the same of eval items;
     `loops` and `reference_loops` what free agent loops came to; `protocol` is what the protocol probe saw,
-    `accumulated` what the runs of tool calls add up to, `stack_changes` what says that the stack was changed."""
+    `accumulated` what the runs of tool calls add up to, `stack_changes` what says that the stack was changed;
+    `fed` is what it tells its endpoint's streams."""
 
     status: RunStatus
     error_code: str | None = None
@@ -170,6 +172,7 @@ class RunResult:
     evidence: Sequence[EvidenceRecord] = ()
     metric_points: Sequence[MetricPoint] = ()
     baseline: Enrol | Join | None = None
+    fed: Fed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,10 @@ from monitor.drift.evidence import Scores, StreamKey
 from monitor.drift.score_stream import Round
 from monitor.drift.streams import StreamState
 from monitor.errors import EvidenceRefusedError, UsageError
+from monitor.standing import STREAMS
+from monitor.store import enrolments
 from monitor.store.access import audit
+from monitor.store.alert_steps import accept_change
 from monitor.store.baselines import hold
 from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint
@@ -103,6 +106,8 @@ def accept(
     hold(session, endpoint_id)
     epoch = open_epoch(session, endpoint_id)
     opened = turn(session, endpoint_id, EpochEnd.ACCEPTED, plan_of(session, endpoint_id), baselines, at)
+    enrolments.close(session, endpoint_id, at)
+    accept_change(session, endpoint_id, STREAMS, note.strip(), at)
     epoch.note, epoch.closed_by = note.strip(), actor
     log_change(session, endpoint_id, ChangeKind.BASELINE, f"epoch {epoch.number} closed: {note.strip()}", at)
     audit(session, actor, "epoch.accept", endpoint_id, {"epoch": epoch.number}, at)

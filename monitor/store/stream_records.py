@@ -9,6 +9,8 @@ from datetime import datetime
 from monitor.drift.decision import Event
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import StreamKey
+from monitor.drift.findings import Finding
+from monitor.drift.listing import Listing
 from monitor.drift.score_stream import StreamRule
 from monitor.store.vocabulary import EpochEnd
 
@@ -83,3 +85,21 @@ class Replayed:
     final: EndpointStreams
     run: ReplayedRun | None
     difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """What a run tells its endpoint's streams. stack: as in `EpochPlan`; found: what the run was found to be by itself,
+    a finding a stream; listings: the answers to its anchors; tokens: what its answers cost; rounds_a_day: as scheduled,
+    None where nothing schedules it."""
+
+    stack: str
+    found: Mapping[str, Finding] = field(default_factory=dict)
+    listings: tuple[Listing, ...] = ()
+    tokens: int = 0
+    rounds_a_day: int | None = None
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any answer brought log-probabilities."""
+        return any(one.usable.values for one in self.listings)

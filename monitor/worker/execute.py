@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -159,8 +160,12 @@ class _Attempt:
         timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
         asking = AskLimits(timeout, budget, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
-        work = Work(config, options.probes, planned, Manner(asking, pace, self._brake), _ANSWERING_S)
+        manner, rounds = Manner(asking, pace, self._brake), self._rounds_a_day()
+        work = Work(config, options.probes, planned, manner, _ANSWERING_S, rounds)
         return asked_and_judged(work, reference, self._ledger, Silent())
+
+    def _rounds_a_day(self) -> int:
+        return max(1, round(timedelta(days=1) / self._endpoint.every(clock.now())))
 
     def _affordable(self, options: CheckOptions, reference: OpenReference) -> tuple[Planned, Estimate, Budget]:
         """The plans, and what they may use, once that is reserved of the provider's day. Raises BudgetError."""

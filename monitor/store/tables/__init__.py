@@ -26,6 +26,7 @@ from monitor.store.tables.queue import EndpointCheck, Reservation, Setting, Spen
 from monitor.store.tables.streams import (
     EndpointEpoch,
     EndpointLook,
+    Enrolment,
     Stream,
     StreamEpoch,
     StreamEvidence,
@@ -49,6 +50,7 @@ __all__ = [
     "EndpointCheck",
     "EndpointEpoch",
     "EndpointLook",
+    "Enrolment",
     "Evidence",
     "IdempotentAnswer",
     "MetricPoint",

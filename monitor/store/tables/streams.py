@@ -71,6 +71,25 @@ class StreamEpoch(Table):
     closed_at: Mapped[datetime | None]
 
 
+class Enrolment(Table):
+    """What an endpoint's log-probabilities were (monitor/drift/fingerprint.py, as JSON in `body`): what the rounds of
+    its streams are scored against. One at a time is open; `run_id` is the run whose answers completed it,
+    `suite_version` that of its prompts."""
+
+    __tablename__ = "enrolment"
+    __table_args__ = (
+        Index("uq_enrolment_open", "endpoint_id", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
+    )
+
+    id: Mapped[int] = mapped_column(BIG_KEY, primary_key=True)
+    endpoint_id: Mapped[str] = mapped_column(ForeignKey("endpoint.id"))
+    run_id: Mapped[str] = mapped_column(ForeignKey("run.id"))
+    suite_version: Mapped[str] = mapped_column(String(128))
+    body: Mapped[str] = mapped_column(Text)
+    made_at: Mapped[datetime]
+    closed_at: Mapped[datetime | None]
+
+
 class StreamState(Table):
     """What a stream came to in an epoch: the state after the evidence of `sequence` (0: none yet), in the form of
     `version`. It stays when the epoch is closed, as the next one goes on from it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.run import run_check
 from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
+from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.rule import Verdict
+from monitor.drift.sequential import AverageProcess
 from monitor.store import Store
+from monitor.store.streams import Streams
 from monitor.store.tables import EndpointCheck, Sample, Spending
 from probes.plan import ProbeKind
 from tests.endpoints.scripted_model import ScriptedModel
@@ -67,6 +71,22 @@ def test_what_one_probe_finds_pays_for_all_probes_of_the_check(tmp_path: Path) -
     assert (found.metric, found.verdict) == ("accounting", Verdict.DRIFT)
     assert found.p is not None
     assert found.adjusted_p == 2 * found.p
+
+
+def test_a_check_feeds_the_streams_of_its_endpoint_unless_it_keeps_nothing(tmp_path: Path) -> None:
+    data, options = DataDir(tmp_path / "data"), CheckOptions(probes=(ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING), n=8)
+    with ScriptedServer(ScriptedModel()) as server:
+        endpoint = endpoint_of(server, tmp_path)
+        for save in (True, True, False):
+            run_check(endpoint, replace(options, save=save), data, Silent())
+
+    with Store.open(data.database, at=clock.now()) as store:
+        (record,) = store.endpoints()
+        streams = Streams(store.sessions).states(record.id).streams
+    # The first one is a baseline, and says nothing yet.
+    process = streams[StreamKey(record.id, Tier.PROTOCOL, "accounting")].process
+    assert isinstance(process, AverageProcess)
+    assert process.rounds == 1
 
 
 @pytest.mark.parametrize("most", [5, 8, 12])

@@ -64,13 +64,15 @@ TRIGGER = ("tool_calls.trigger", -0.25, "rate", 1.0, (-0.5, 0.0))
         ("logprobs", 0.6583, "nat", 0.004, None, ("", "", "0.658 nat")),
         ("latency", 0.0412, "s", None, (0.038, 0.045), ("41 ms [38, 45]", "", "")),
         ("protocol.stack", 1.0, "changes", None, None, ("", "", "1 change")),
+        ("streams", 34.5, None, None, None, ("E 34.5", "", "")),
+        ("streams", 12_345.6, None, None, None, ("E 12,346", "", "")),
         ("fidelity.tokens", 1.0, "token", None, (0.0, 3.0), ("", "", "+1 token [+0, +3]")),
     ],
 )
 def test_a_check_is_told_in_its_own_units(
     probe: str,
     value: float,
-    unit: str,
+    unit: str | None,
     baseline: float | None,
     interval: tuple[float, float] | None,
     cells: tuple[str, str, str],

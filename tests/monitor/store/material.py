@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -128,6 +129,7 @@ def result(
     value: float = -0.5,
     baseline: Enrol | Join | None = None,
     fingerprint: str | None = None,
+    evidence_of: Sequence[EvidenceRecord] | None = None,
 ) -> RunResult:
     return RunResult(
         status=status,
@@ -136,7 +138,7 @@ def result(
         cost_microusd=120,
         served_fingerprint=fingerprint,
         observations=[observation("a", 0, value), observation("a", 1, value), observation("b", 0, value)],
-        evidence=[evidence(verdict=verdict)],
+        evidence=[evidence(verdict=verdict)] if evidence_of is None else evidence_of,
         metric_points=[MetricPoint("logprobs.shift", 0.012, 3, Interval(0.001, 0.023))],
         baseline=baseline,
     )

@@ -17,6 +17,7 @@ from monitor.alerts.signals import Failed, Measured, Tick, Verdicted
 from monitor.config.service import Maintenance
 from monitor.drift.rule import Verdict
 from monitor.errors import ConflictError, NotFoundError, PreconditionFailedError, UsageError
+from monitor.standing import STREAMS
 from monitor.store import EndpointRecord, Enrol, Store
 from monitor.store.alert_history import check_signals, past_signals
 from monitor.store.alerts import AlertFilter, AlertRecord, Alerts, apply_signals, end_outdated, holds_by_id
@@ -101,6 +102,19 @@ def test_a_confirmed_drift_is_an_alert_that_says_what_was_found(
     assert (alert.opened_at, alert.fired_at, alert.resolved_at) == (later(15), later(30), None)
     assert kinds(alerts, alert.id) == ["opened", "fired"]
     assert [event.notice for event in alerts.events(alert.id)] == [False, True]
+
+
+def test_what_many_rounds_prove_needs_no_other_check_to_confirm_it(
+    store: Store, alerts: Alerts, endpoint: EndpointRecord
+) -> None:
+    run_id = finished_run(store, endpoint.id, AT, outcome=result(evidence_of=[evidence(STREAMS, Verdict.DRIFT)]))
+    with store.sessions.read() as session:
+        (signal,) = check_signals(session, store.run(run_id).check_id)
+
+    apply(alerts, endpoint, signal)
+
+    (alert,) = all_of(alerts)
+    assert (alert.metric, alert.state) == (STREAMS, AlertState.FIRING)
 
 
 def test_each_event_waits_in_the_outbox_with_a_picture_of_its_moment(

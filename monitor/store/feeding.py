@@ -1,0 +1,208 @@
+"""A run that ends feeds the streams of its endpoint: epochs are opened, enrolments made, evidence added and looked at,
+in the transaction that closes the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from monitor.drift.anchors import (
+    LEAST_PROMPTS,
+    ODDS,
+    PLAIN,
+    anchor_evidence,
+    anchor_rounds,
+    no_values,
+    of_prompts,
+)
+from monitor.drift.decision import SHOWN_AT, Level, endpoint_verdict
+from monitor.drift.endpoint_streams import EndpointStreams
+from monitor.drift.evidence import Evidence, StreamKey, Tier, of_finding
+from monitor.drift.fingerprint import Enrolment, enrol
+from monitor.drift.rule import Verdict
+from monitor.drift.score_stream import Round, ScoreStream, StreamRule
+from monitor.drift.stack import DETECTORS
+from monitor.standing import STREAMS
+from monitor.store import enrolments, stream_adding, stream_epochs, stream_recorded
+from monitor.store.baselines import hold
+from monitor.store.enrolments import Kept, Window
+from monitor.store.records import EvidenceRecord
+from monitor.store.stream_records import EpochPlan, Fed
+from monitor.store.tables import EndpointEpoch, Run, StandingEvidence
+from monitor.store.vocabulary import EpochEnd, Trigger
+
+# What is watched besides the anchors, by tier; each is fed by the runs of the probe of its name.
+OF_RUNS = {
+    "accounting": Tier.PROTOCOL,
+    "protocol": Tier.PROTOCOL,
+    "tool_calls": Tier.CAPABILITY,
+    "agent_loops": Tier.CAPABILITY,
+    "evals": Tier.CAPABILITY,
+}
+# Without a schedule: the anchors' levels count rounds by the hour, whatever else is asked is asked now and then.
+_ROUNDS_OF_ANCHORS, _ROUNDS_OF_OTHERS = 24, 1
+# An enrolment and its levels come from answers of four weeks at most.
+_REACH = timedelta(days=28)
+
+Baselines = Mapping[StreamKey, Sequence[Round]]
+
+
+class _Made(NamedTuple):
+    """An enrolment that takes the place of the one before; `of_now`: the run's own answers are part of it."""
+
+    kept: Kept
+    of_now: bool
+
+
+def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord | None:
+    """What the endpoint's streams came to, where there is anything to say of it: from an E of 20 on, and until what was
+    said before is taken back. The run is held already, and everything it found is stored."""
+    hold(session, run.endpoint_id)
+    now, fresh = _opened(session, run, fed, at)
+    evidence = _evidence(session, run, fed, fresh=fresh)
+    watched = [one for one in evidence if one.stream in now.streams]
+    added = stream_adding.add(session, run.id, watched, stack=fed.stack, our_side=None, at=at)
+    if not added.sequences:
+        return None
+    return _told(session, run, added.streams)
+
+
+def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[EndpointStreams, bool]:
+    """The open epoch as it is to be for this run, and whether the run's own answers are part of a new enrolment."""
+    endpoint_id = run.endpoint_id
+    row = session.scalars(
+        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
+    ).one_or_none()
+    before = None if row is None else stream_recorded.current(session, row)
+    plan = EpochPlan(fed.stack, _rules(endpoint_id, fed, before))
+    made = _made(session, run, fed, at)
+    if made is not None:
+        enrolments.keep(session, run, made.kept, at)
+    fresh = made is not None and made.of_now
+    if before is None:
+        return stream_epochs.open_first(session, endpoint_id, plan, _baselines(session, run, made, None), at), fresh
+    if before.epoch.stack != fed.stack:
+        baselines = _baselines(session, run, made, before)
+        return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at), fresh
+    if made is not None or plan.streams.keys() != before.streams.keys():
+        baselines_or_levels = None if made is None else _baselines(session, run, made, before)
+        why = EpochEnd.REPLANNED
+        return stream_epochs.turn(session, endpoint_id, why, plan, baselines_or_levels, at), fresh
+    return before, False
+
+
+def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[StreamKey, StreamRule]:
+    """What is watched. A stream goes on by the rule that it had; log-probabilities are left out where the first run
+    asked for some and was given none."""
+    known = {} if before is None else {key: state.rule for key, state in before.streams.items()}
+    anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
+    others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
+    wanted = {StreamKey(endpoint_id, tier, name): others for name, tier in OF_RUNS.items()}
+    if fed.has_values or (not fed.listings and before is None):
+        wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in (PLAIN, ODDS)}
+    return {**wanted, **known}
+
+
+def _made(session: Session, run: Run, fed: Fed, at: datetime) -> _Made | None:
+    """A new enrolment, where there is none that fits what is asked, and enough was answered for one."""
+    kept = enrolments.current(session, run.endpoint_id)
+    if kept is not None and kept.enrolment is None:
+        # Written by another release: made anew of the answers that it was made of.
+        window = Window(run.endpoint_id, kept.suite_version, kept.made_at - _REACH, kept.made_at)
+        return _made_of(session, window, enrolments.often_asked(session, window), of_now=False)
+    if not fed.has_values or run.trigger is Trigger.CONFIRM:
+        return None
+    asked = {one.prompt for one in fed.listings}
+    if kept is not None and kept.enrolment is not None and kept.suite_version == run.suite_version:
+        if run.trigger is Trigger.CLI or {one.prompt for one in kept.enrolment.prompts} <= asked:
+            return None
+        # Fewer anchors are asked from now on.
+        fewer = of_prompts(kept.enrolment, asked)
+        return None if fewer is None else _Made(Kept(kept.suite_version, fewer, at), of_now=False)
+    closed = enrolments.closed_at(session, run.endpoint_id)
+    since = at - _REACH if closed is None else max(at - _REACH, closed)
+    window = Window(run.endpoint_id, run.suite_version, since, at)
+    return _made_of(session, window, enrolments.often_asked(session, window) & asked, of_now=True)
+
+
+def _made_of(session: Session, window: Window, prompts: set[str], *, of_now: bool) -> _Made | None:
+    if len(prompts) < LEAST_PROMPTS:
+        return None
+    found = enrol(one for run in enrolments.asked_in(session, window, prompts) for one in run.listings)
+    if not isinstance(found, Enrolment) or len(found.prompts) < LEAST_PROMPTS:
+        return None
+    return _Made(Kept(window.suite_version, found, window.until), of_now=of_now)
+
+
+def _baselines(session: Session, run: Run, made: _Made | None, before: EndpointStreams | None) -> Baselines:
+    """The rounds of the anchors' baselines as they are scored now: of a new enrolment all since its first answer, else
+    those that the levels came from."""
+    kept = enrolments.current(session, run.endpoint_id) if made is None else made.kept
+    if kept is None or kept.enrolment is None:
+        return {}
+    since = datetime.fromtimestamp(kept.enrolment.first_at, tz=run.started_at.tzinfo)
+    window = Window(run.endpoint_id, kept.suite_version, since, run.started_at)
+    asked = enrolments.asked_in(session, window, {one.prompt for one in kept.enrolment.prompts})
+    fresh = made is not None and made.of_now
+    runs = [(one.at, one.listings) for one in asked if fresh or one.run_id != run.id]
+    found = anchor_rounds(run.endpoint_id, kept.enrolment, runs)
+    if fresh or before is None:
+        return found
+    return {key: [one for one in rounds if one.at <= _last(before, key)] for key, rounds in found.items()}
+
+
+def _last(before: EndpointStreams, key: StreamKey) -> float:
+    """When the last round was that the stream's levels came from; without levels any round is one to take them from."""
+    state = before.streams.get(key)
+    if state is None or not isinstance(state.process, ScoreStream) or state.process.baseline is None:
+        return float("inf")
+    return state.process.baseline[1]
+
+
+def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evidence]:
+    endpoint_id, at = run.endpoint_id, run.started_at.timestamp()
+    found = [
+        of_finding(StreamKey(endpoint_id, OF_RUNS[name], name), at, finding, fed.tokens)
+        for name, finding in fed.found.items()
+    ]
+    evidence = [one for one in found if one is not None]
+    if not fed.listings or fresh:
+        return evidence
+    kept = enrolments.current(session, endpoint_id)
+    if kept is not None and kept.enrolment is not None and kept.suite_version == run.suite_version:
+        return [*evidence, *anchor_evidence(endpoint_id, kept.enrolment, at, fed.listings, fed.tokens)]
+    return evidence if fed.has_values else [*evidence, *no_values(endpoint_id, at, fed.listings, fed.tokens)]
+
+
+def _told(session: Session, run: Run, now: EndpointStreams) -> EvidenceRecord | None:
+    verdict = endpoint_verdict(now.state, now.streams.values())
+    before = select(StandingEvidence.metric).where(
+        StandingEvidence.endpoint_id == run.endpoint_id, StandingEvidence.metric == STREAMS
+    )
+    if now.state.level is Level.QUIET and session.scalars(before.limit(1)).first() is None:
+        return None
+    worth = max(now.worth, now.average.value)
+    best = max(now.streams.values(), key=lambda one: one.value)
+    return EvidenceRecord(
+        metric=STREAMS,
+        detector=STREAMS,
+        detector_version=DETECTORS,
+        verdict=verdict,
+        counted=verdict in (Verdict.OK, Verdict.SUSPECT, Verdict.DRIFT),
+        reason=_reason(now, worth, best.key, best.value),
+        value=worth,
+        n=sum(1 for one in now.streams.values() if one.process is not None),
+        detail={"epoch": now.epoch.number, "level": now.state.level.name.lower(), "held": now.state.held},
+    )
+
+
+def _reason(now: EndpointStreams, worth: float, key: StreamKey, value: float) -> str:
+    if now.state.held is not None:
+        return now.state.held
+    if now.state.level is Level.QUIET and worth < SHOWN_AT:
+        return f"many rounds together: E is {worth:.3g}, less than the {SHOWN_AT:.0f} that are shown"
+    return f"many rounds together: E is {worth:.3g}, most by {key.tier.value} {key.probe_set} with {value:.3g}"
