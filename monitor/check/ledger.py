@@ -46,6 +46,7 @@ from monitor.store.quantiles import Agg
 from monitor.store.series import Series, Span, Step
 from monitor.usage import Reported, Tokens
 from probes.capabilities import Capabilities
+from probes.evals.grade import GRADERS
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
@@ -252,11 +253,13 @@ class Ledger:
         return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_protocol(baseline.id))
 
     def past_graded(self, suite: str) -> tuple[Past, Sequence[Sequence[Graded]]]:
-        """A private suite's baseline, and the grades of each of its runs."""
+        """A private suite's baseline, and of each of its runs the grades by today's graders."""
         if self._store is None or self._record is None:
             return Past(), ()
         baseline = self._store.active_baseline(self._record.id, ProbeKind.EVALS, suite)
-        return (Past(), ()) if baseline is None else (Past(baseline), self._store.baseline_graded(baseline.id))
+        if baseline is None:
+            return Past(), ()
+        return Past(baseline), [by_these_graders(run) for run in self._store.baseline_graded(baseline.id)]
 
     def past_points(self, metric: str, span: Span) -> list[tuple[datetime, float]]:
         """The median of a metric's points in each hour."""
@@ -275,7 +278,7 @@ class Ledger:
         """The grades of the last run of this version of a suite, if it began after `since` and was broken off."""
         if self._store is None or self._record is None:
             return ()
-        return self._store.broken_off(self._record.id, suite_sha256, since)
+        return by_these_graders(self._store.broken_off(self._record.id, suite_sha256, since))
 
     def begin(
         self, plan: Plan, endpoint: EndpointConfig, code_version: str, reference: ReferenceIdentity | None
@@ -434,6 +437,11 @@ def run_result(status: RunStatus, error_code: str | None, used: Reported, prices
         n_without_usage=used.untold,
         cost_microusd=used.microusd(prices),
     )
+
+
+def by_these_graders(graded: Sequence[Graded]) -> list[Graded]:
+    """What graders of another version found is not what these would: such an item is as new."""
+    return [one for one in graded if one.graders == GRADERS]
 
 
 def _role(baseline: BaselineRecord | None, run_id: str) -> BaselineRole | None:

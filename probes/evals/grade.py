@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Of the graders together. Raise it where one of them finds otherwise of any answer: grades of two versions are not
+# compared, so that a change of ours does not read as the endpoint's (tests/probes/evals/test_graders_version.py).
+GRADERS = 1
+
 
 class Verdict(StrEnum):
     RIGHT = "right"
@@ -60,11 +64,12 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What became of one answer: the item's hash, its repeat, and the grade."""
+    """What became of one answer: the item's hash, its repeat, the grade, and the version of the graders it is by."""
 
     item: str
     rep: int
     grade: Grade
+    graders: int = GRADERS
 
 
 RIGHT = Grade(Verdict.RIGHT)

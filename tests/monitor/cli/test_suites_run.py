@@ -13,8 +13,10 @@ import yaml
 from sqlalchemy import select
 
 from monitor import clock
+from monitor.check import ledger
 from monitor.store import Store
 from monitor.store.tables import Sample, SampleBody
+from probes.evals.grade import GRADERS
 from tests.endpoints.server import Connection, Received, ScriptedServer
 from tests.monitor.cli.commands import Monitor
 
@@ -205,6 +207,22 @@ def test_a_part_that_was_graded_is_no_part_of_another_version(
 
     assert refused.code == 2
     assert "There is no run of sums to go on with" in refused.err
+
+
+def test_grades_by_other_graders_are_no_past(
+    monitor: Monitor, answering: Answering, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor("suites", "import", str(suite))
+    words = ("suites", "run", "sums", "--provider", "x", "--reps", "4", "--json")
+    assert monitor(*words).document["enrolled"]
+    answering.wrong = frozenset(range(ITEMS))
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "GRADERS", GRADERS + 1)
+        changed = monitor(*words, "--no-save").document
+
+    # The same answers are a drift where the same graders graded both.
+    assert changed["verdict"] == "inconclusive"
+    assert monitor(*words).document["verdict"] == "drift"
 
 
 def refusing(status: int) -> Callable[[str], tuple[int, str]]:
