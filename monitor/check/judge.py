@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from monitor import clock
 from monitor.check.ledger import Past
 from monitor.check.observe import observe
 from monitor.check.options import Progress
@@ -46,8 +47,8 @@ class Judged:
 
 class Judge:
     """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores. `nonce` is the
-    check's: what the reference's own answers are drawn with. `answering_s` is the time that it has for them; None: as
-    long as it takes."""
+    check's: what the reference's own answers are drawn with. `answering_s` is the time that it has from now on for all
+    of them, whichever probes ask it; None: as long as it takes."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Judge:
         self._wanted = wanted
         self._progress = progress
         self._nonce = nonce
-        self._answering_s = answering_s
+        self._answered_by = None if answering_s is None else clock.monotonic() + answering_s
 
     @property
     def converses(self) -> bool:
@@ -151,9 +152,8 @@ class Judge:
             return EvalAnswers(now, theirs.grades(), not_compared("the reference gave no answer"), bias)
 
     def _asked(self, engine: Conversing, plan: Plan, told: Callable[[], None]) -> list[Sample]:
-        return ask_reference(
-            engine, self._reference.allowed[0], plan, told, nonce=self._nonce, within_s=self._answering_s
-        )
+        within_s = None if self._answered_by is None else max(0.0, self._answered_by - clock.monotonic())
+        return ask_reference(engine, self._reference.allowed[0], plan, told, nonce=self._nonce, within_s=within_s)
 
     def _expect(
         self,
