@@ -70,7 +70,7 @@ def first_token(sample: Sample) -> FirstToken | None:
         return None
     if not _UNUSABLE.isdisjoint(completion.quirks):
         return None
-    return _first(completion.logprobs[0])
+    return alternatives_of(completion.logprobs[0])
 
 
 def _single(prompt: Prompt) -> Item:
@@ -89,7 +89,8 @@ def _item(key: str, prompt: Prompt, rep: int) -> Item:
     return Item(key, rep, request, anchor=key.startswith("anchor-"))
 
 
-def _first(position: TokenLogprob) -> FirstToken | None:
+def alternatives_of(position: TokenLogprob) -> FirstToken | None:
+    """What one token was chosen from; None where nothing of it can be used."""
     values: dict[bytes, float] = {}
     # Where no list came, the sampled token is the one alternative known.
     for alternative in position.top or (position.sampled,):

@@ -31,6 +31,7 @@ from monitor.check.latency import (
     speed,
 )
 from monitor.check.ledger import MOST_BASELINE_RUNS, Ledger, Past, run_result
+from monitor.check.observe import observe
 from monitor.check.plans import Planned
 from monitor.check.recall import checks_of, fidelity_of, said_of, with_said
 from monitor.check.telling import telling_counts, telling_logprobs
@@ -62,6 +63,7 @@ from reference_engine import BARE_ANSWER_TOKENS
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
+    from monitor.drift.evidence import Evidence
     from monitor.drift.listing import Listing
     from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
@@ -116,6 +118,8 @@ class AskedCheck:
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
                 found, told = self._finish_tools(planned.tools, samples)
                 checks, said = checks + found, said.beside(told)
+            elif plan.probe is ProbeKind.SAMPLING:
+                checks.append(self._finish_sampling(samples))
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
                 checks, said = checks + found, said.beside(told)
@@ -288,6 +292,31 @@ class AskedCheck:
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
         return [check_of(name, finding, tokens) for name, finding in findings.items()], said
 
+    def _finish_sampling(self, samples: Sequence[Sample]) -> Check:
+        from monitor.check.sampling import assessed
+
+        past = self._ledger.past(ProbeKind.SAMPLING)
+        self._compared_with(past)
+        answers = observe(ProbeKind.SAMPLING, samples, {}, None)
+        found = assessed(
+            self._ledger.endpoint_id, answers, past, self._no_baseline_reason(), shares=self._planned.shares
+        )
+        tokens, name = Reported.of(samples).total, ProbeKind.SAMPLING.value
+        role = self._ledger.finish(
+            ProbeKind.SAMPLING,
+            replace(
+                self._result(samples),
+                observations=answers,
+                evidence=[record_of(name, found.finding, tokens)],
+                baseline=_wide_baseline_change(past, [found.finding], answered=bool(answers))
+                if self._may_be_baseline
+                else None,
+                fed=self._fed({}, samples, evidence=found.evidence),
+            ),
+        )
+        self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
+        return check_of(name, found.finding, tokens)
+
     def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.eval_suite import suite_name
         from monitor.check.evals import assess_answers, findings_of, mostly_new, rate_points, rate_values, with_items_of
@@ -382,13 +411,17 @@ class AskedCheck:
         return self._fed({} if most is None else {probe.value: most}, samples)
 
     def _fed(
-        self, found: Mapping[str, Finding], samples: Sequence[Sample], listings: tuple[Listing, ...] = ()
+        self,
+        found: Mapping[str, Finding],
+        samples: Sequence[Sample],
+        listings: tuple[Listing, ...] = (),
+        evidence: tuple[Evidence, ...] = (),
     ) -> Fed | None:
         """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
         if self._ledger.confirms:
             return None
         stack, tokens = stack_digest(self._judge.fingerprint), Reported.of(samples).total or 0
-        return Fed(stack, found, listings, tokens, self._rounds_a_day)
+        return Fed(stack, found, evidence, listings, tokens, self._rounds_a_day)
 
     def _compared_with(self, past: Past) -> None:
         if past.baseline is not None:

@@ -202,6 +202,11 @@ class Ledger:
         return tuple(run.run_id for run in self._runs.values())
 
     @property
+    def endpoint_id(self) -> str:
+        """Empty where nothing is stored of it."""
+        return "" if self._record is None else self._record.id
+
+    @property
     def capabilities(self) -> Capabilities:
         """What earlier runs learned of the endpoint. Without a baseline it is forgotten: an enrolment learns afresh."""
         if self._store is None or self._record is None:

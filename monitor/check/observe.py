@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,12 +12,17 @@ from monitor.expectation import Expectation
 from monitor.store.text import foreign_id, without_secrets
 from monitor.usage import claimed_count
 from probes.accounting import expected_prompt_tokens
-from probes.logprobs import first_token
+from probes.logprobs import FirstToken, first_token
 from probes.plan import ProbeKind, Sample
 from probes.quirks import Disposition
+from probes.sampling import drawn_from
 from reference_engine import TokenizerBackend
 
 _LONGEST_ID = 256
+_TOKENS: Mapping[ProbeKind, Callable[[Sample], FirstToken | None]] = {
+    ProbeKind.LOGPROBS: first_token,
+    ProbeKind.SAMPLING: drawn_from,
+}
 
 
 def observe(
@@ -38,7 +43,7 @@ def _observation(
     probe: ProbeKind, sample: Sample, expectation: Expectation | None, tokenizer: TokenizerBackend | None
 ) -> Observation:
     completion = sample.completion
-    token = first_token(sample) if probe is ProbeKind.LOGPROBS else None
+    token = _TOKENS[probe](sample) if probe in _TOKENS else None
     expected_count = expectation.prompt_tokens if expectation is not None else None
     if expected_count is None and tokenizer is not None:
         expected_count = expected_prompt_tokens(tokenizer, sample.item.request)

@@ -24,7 +24,9 @@ _PLAIN = ("n", "whole_suite", "answer_tokens", "timeout")
 _BUDGET = ("max_cost", "max_requests", "max_tokens")
 PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
 QUICK = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
-OFFERED = (*QUICK, ProbeKind.AGENT_LOOPS)
+FULL = (*QUICK, ProbeKind.AGENT_LOOPS)
+# Those beyond the suites are for schedules: a run of theirs proves little by itself, and many add up.
+OFFERED = (*FULL, ProbeKind.SAMPLING)
 
 
 @dataclass(frozen=True, slots=True)

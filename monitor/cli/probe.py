@@ -15,7 +15,7 @@ from monitor import clock
 from monitor.check.budget import Budget
 from monitor.check.eval_resume import resumed
 from monitor.check.eval_suite import EvalSuite
-from monitor.check.options import DEFAULT_N, OFFERED, PROBES, QUICK, CheckOptions
+from monitor.check.options import DEFAULT_N, FULL, OFFERED, PROBES, QUICK, CheckOptions
 from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Estimate, affordable_plans, switch_of
 from monitor.check.reference import open_reference
@@ -58,6 +58,7 @@ class Probe(StrEnum):
     TOOL_CALLS = ProbeKind.TOOL_CALLS.value
     PROTOCOL = ProbeKind.PROTOCOL.value
     AGENT_LOOPS = ProbeKind.AGENT_LOOPS.value
+    SAMPLING = ProbeKind.SAMPLING.value
 
 
 def probe(
@@ -163,7 +164,7 @@ def _chosen(probes: list[Probe] | None, suite: str | None) -> tuple[ProbeKind, .
     named = {probe.value for probe in probes or ()}
     if named:
         return tuple(kind for kind in OFFERED if kind.value in named)
-    return {None: PROBES, "quick": QUICK}.get(suite, OFFERED)
+    return {None: PROBES, "quick": QUICK}.get(suite, FULL)
 
 
 def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: bool) -> None:

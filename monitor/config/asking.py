@@ -28,6 +28,9 @@ PROTOCOL = 103
 # Every turn of the scripted arm, and each exercise plain and streamed on its shortest way.
 AGENT_LOOPS = 315
 
+# Four questions, 25 times each, and twice at another temperature.
+SAMPLING = 108
+
 
 def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """A note for each endpoint whose checks are cut off, so that they never enrol."""
@@ -57,5 +60,11 @@ def _under_load(load: StreamLoad) -> float:
 def _requests(schedule: Schedule) -> int:
     asked = set(schedule.probes)
     tokens = schedule.n if "logprobs" in asked else min(schedule.n, LADDER) if "accounting" in asked else 0
-    others = {"latency": STREAMS, "tool_calls": TOOL_CALLS, "protocol": PROTOCOL, "agent_loops": AGENT_LOOPS}
+    others = {
+        "latency": STREAMS,
+        "tool_calls": TOOL_CALLS,
+        "protocol": PROTOCOL,
+        "agent_loops": AGENT_LOOPS,
+        "sampling": SAMPLING,
+    }
     return tokens + sum(requests for probe, requests in others.items() if probe in asked)

@@ -4,6 +4,7 @@ in the transaction that closes the run."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -102,6 +103,7 @@ def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[S
     anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
     others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
     wanted = {StreamKey(endpoint_id, tier, name): others for name, tier in OF_RUNS.items()}
+    wanted |= {one.stream: others for one in fed.evidence}
     if fed.has_values or (not fed.listings and before is None):
         wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in (PLAIN, ODDS)}
     return {**wanted, **known}
@@ -169,7 +171,7 @@ def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evid
         of_finding(StreamKey(endpoint_id, OF_RUNS[name], name), at, finding, fed.tokens)
         for name, finding in fed.found.items()
     ]
-    evidence = [one for one in found if one is not None]
+    evidence = [*(one for one in found if one is not None), *(replace(one, at=at) for one in fed.evidence)]
     if not fed.listings or fresh:
         return evidence
     kept = enrolments.current(session, endpoint_id)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from monitor.drift.decision import Event
 from monitor.drift.endpoint_streams import EndpointStreams
-from monitor.drift.evidence import StreamKey
+from monitor.drift.evidence import Evidence, StreamKey
 from monitor.drift.findings import Finding
 from monitor.drift.listing import Listing
 from monitor.drift.score_stream import StreamRule
@@ -90,11 +90,13 @@ class Replayed:
 @dataclass(frozen=True, slots=True)
 class Fed:
     """What a run tells its endpoint's streams. stack: as in `EpochPlan`; found: what the run was found to be by itself,
-    a finding a stream; listings: the answers to its anchors; tokens: what its answers cost; rounds_a_day: as scheduled,
+    a finding a stream; evidence: what it says of streams of its own, whose time is the run's; listings: the answers to
+    its anchors; tokens: what its answers cost; rounds_a_day: as scheduled,
     None where nothing schedules it."""
 
     stack: str
     found: Mapping[str, Finding] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
     listings: tuple[Listing, ...] = ()
     tokens: int = 0
     rounds_a_day: int | None = None

@@ -54,6 +54,7 @@ _CONFIRMED_PROBES = (
     ProbeKind.TOOL_CALLS,
     ProbeKind.PROTOCOL,
     ProbeKind.AGENT_LOOPS,
+    ProbeKind.SAMPLING,
 )
 
 _log = logging.getLogger(__name__)

@@ -97,6 +97,25 @@ class ScriptedModel:
         return [{"token": _TOKENS[i], "logprob": float(logprobs[i]), "bytes": list(_TOKENS[i].encode())} for i in order]
 
 
+@dataclass
+class DrawingModel(ScriptedModel):
+    """Draws the first token at the temperature asked for, times `temperature`, and says what it was before that."""
+
+    temperature: float = 1.0
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        answer = super()._answer(request)
+        ranked = self._ranked(json.dumps(request["messages"]))
+        logits = np.array([one["logprob"] for one in ranked]) / max(1e-3, self.temperature * request["temperature"])
+        chances = np.exp(logits - np.logaddexp.reduce(logits))
+        drawn = ranked[int(self.rng.choice(len(ranked), p=chances / chances.sum()))]
+        (choice,) = answer["choices"]
+        choice["message"]["content"] = drawn["token"]
+        choice["logprobs"]["content"][0] |= drawn
+        return answer
+
+
 def _normal(text: str) -> np.ndarray:
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).standard_normal(len(_TOKENS))

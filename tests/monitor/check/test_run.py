@@ -18,12 +18,12 @@ from monitor.config import EndpointConfig, load_config
 from monitor.datadir import DataDir
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.rule import Verdict
-from monitor.drift.sequential import AverageProcess
+from monitor.drift.sequential import AverageProcess, Wealth
 from monitor.store import Store
 from monitor.store.streams import Streams
 from monitor.store.tables import EndpointCheck, Sample, Spending
 from probes.plan import ProbeKind
-from tests.endpoints.scripted_model import ScriptedModel
+from tests.endpoints.scripted_model import DrawingModel, ScriptedModel
 from tests.endpoints.server import Connection, Received, ScriptedServer
 
 PRICES = {"input_usd_per_mtok": 1000.0, "output_usd_per_mtok": 1000.0}
@@ -87,6 +87,29 @@ def test_a_check_feeds_the_streams_of_its_endpoint_unless_it_keeps_nothing(tmp_p
     process = streams[StreamKey(record.id, Tier.PROTOCOL, "accounting")].process
     assert isinstance(process, AverageProcess)
     assert process.rounds == 1
+
+
+def test_draws_of_another_temperature_than_was_asked_for_are_drift(tmp_path: Path) -> None:
+    data, options = DataDir(tmp_path / "data"), CheckOptions(probes=(ProbeKind.SAMPLING,))
+    model = DrawingModel()
+    with ScriptedServer(model) as server:
+        endpoint = endpoint_of(server, tmp_path)
+        first, *others = (run_check(endpoint, options, data, Silent()) for _ in range(6))
+        model.temperature = 0.3
+        changed = run_check(endpoint, options, data, Silent())
+
+    assert (first.enrolled, {one.verdict for one in others}) == (True, {Verdict.INCONCLUSIVE})
+    check, added_up = changed.checks
+    assert (check.probe, check.verdict, changed.verdict) == ("sampling", Verdict.DRIFT, Verdict.DRIFT)
+    assert added_up.probe == "streams"
+    assert "temperature" in check.reason
+    with Store.open(data.database, at=clock.now()) as store:
+        (record,) = store.endpoints()
+        streams = Streams(store.sessions).states(record.id).streams
+    # The fifth run is the first with draws enough before it.
+    process = streams[StreamKey(record.id, Tier.SAMPLING, "draws")].process
+    assert isinstance(process, Wealth)
+    assert process.value > 1.0
 
 
 @pytest.mark.parametrize("most", [5, 8, 12])

@@ -54,7 +54,7 @@ class Made:
 
     def run(self, *, feeds: bool = True, prompts: Iterable[str] = PROMPTS, trigger: Trigger | None = None) -> str:
         observations = [self._answer(prompt, rep) for prompt in prompts for rep in range(2)]
-        fed = Fed(self.stack, {}, listings_of(observations), 100, 8)
+        fed = Fed(self.stack, listings=listings_of(observations), tokens=100, rounds_a_day=8)
         result = RunResult(RunStatus.SUCCEEDED, observations=observations, fed=fed if feeds else None)
         begun = replace(start(self.endpoint.id), trigger=trigger or self.trigger)
         run_id = self.store.begin_run(begun, at=self.at)
@@ -255,7 +255,7 @@ def test_what_runs_found_by_themselves_is_added_up(made: Made, store: Store) -> 
     finding = Finding(Verdict.OK, adjusted_p=0.3, n=40)
     for minutes in range(2):
         run_id = store.begin_run(start(made.endpoint.id, ProbeKind.TOOL_CALLS), at=AT + timedelta(minutes=minutes))
-        fed = Fed(STACK, {"tool_calls": finding}, (), 50, 1)
+        fed = Fed(STACK, {"tool_calls": finding}, tokens=50, rounds_a_day=1)
         store.finish_run(run_id, RunResult(RunStatus.SUCCEEDED, fed=fed), at=AT + timedelta(minutes=minutes + 1))
 
     state = made.streams.states(made.endpoint.id).streams[StreamKey(made.endpoint.id, Tier.CAPABILITY, "tool_calls")]
