@@ -22,6 +22,7 @@ class ProbeKind(StrEnum):
     LATENCY = "latency"
     PROTOCOL = "protocol"
     AGENT_LOOPS = "agent_loops"
+    GREEDY = "greedy"
 
 
 class Outcome(StrEnum):

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from monitor.check.protocol import ProtocolAnswers
     from monitor.drift.evidence import Evidence
     from monitor.drift.listing import Listing
+    from monitor.drift.observation import Observation
     from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
 
@@ -120,6 +121,8 @@ class AskedCheck:
                 checks, said = checks + found, said.beside(told)
             elif plan.probe is ProbeKind.SAMPLING:
                 checks.append(self._finish_sampling(samples))
+            elif plan.probe is ProbeKind.GREEDY:
+                checks.append(self._finish_greedy(samples))
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
                 checks, said = checks + found, said.beside(told)
@@ -295,27 +298,49 @@ class AskedCheck:
     def _finish_sampling(self, samples: Sequence[Sample]) -> Check:
         from monitor.check.sampling import assessed
 
-        past = self._ledger.past(ProbeKind.SAMPLING)
-        self._compared_with(past)
-        answers = observe(ProbeKind.SAMPLING, samples, {}, None)
+        past, answers = self._ledger.past(ProbeKind.SAMPLING), observe(ProbeKind.SAMPLING, samples, {}, None)
         found = assessed(
             self._ledger.endpoint_id, answers, past, self._no_baseline_reason(), shares=self._planned.shares
         )
-        tokens, name = Reported.of(samples).total, ProbeKind.SAMPLING.value
+        return self._finish_watched(ProbeKind.SAMPLING, samples, answers, past, found.finding, found.evidence)
+
+    def _finish_greedy(self, samples: Sequence[Sample]) -> Check:
+        from monitor.check.greedy import assessed
+
+        past, answers = self._ledger.past(ProbeKind.GREEDY), self._judge.greedy_answers(samples)
+        if isinstance(answers, str):
+            unread = Finding(Verdict.INAPPLICABLE, answers, n=len(samples))
+            return self._finish_watched(ProbeKind.GREEDY, samples, (), past, unread, ())
+        found = assessed(
+            self._ledger.endpoint_id, answers, past, self._no_baseline_reason(), shares=self._planned.shares
+        )
+        return self._finish_watched(ProbeKind.GREEDY, samples, answers, past, found.finding, found.evidence)
+
+    def _finish_watched(
+        self,
+        probe: ProbeKind,
+        samples: Sequence[Sample],
+        answers: Sequence[Observation],
+        past: Past,
+        finding: Finding,
+        told: tuple[Evidence, ...],
+    ) -> Check:
+        """A probe of which streams make more than a run does."""
+        self._compared_with(past)
+        tokens = Reported.of(samples).total
+        change = _wide_baseline_change(past, [finding], answered=bool(answers)) if self._may_be_baseline else None
         role = self._ledger.finish(
-            ProbeKind.SAMPLING,
+            probe,
             replace(
                 self._result(samples),
                 observations=answers,
-                evidence=[record_of(name, found.finding, tokens)],
-                baseline=_wide_baseline_change(past, [found.finding], answered=bool(answers))
-                if self._may_be_baseline
-                else None,
-                fed=self._fed({}, samples, evidence=found.evidence),
+                evidence=[record_of(probe.value, finding, tokens)],
+                baseline=change,
+                fed=self._fed({}, samples, evidence=told),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
-        return check_of(name, found.finding, tokens)
+        return check_of(probe.value, finding, tokens)
 
     def _finish_evals(self, grading: Grading, samples: Sequence[Sample]) -> tuple[list[Check], Said]:
         from monitor.check.eval_suite import suite_name

@@ -127,6 +127,19 @@ class Judge:
             return LoopAnswers(now, LoopSide(), "the reference could not be asked")
         return LoopAnswers(now, side_of(plan, asked), "the reference gave no answer")
 
+    def greedy_answers(self, samples: Sequence[Sample]) -> list[Observation] | str:
+        """The answers as the reference reads them; why it does not, where it does not."""
+        from monitor.check.greedy import read_by
+
+        engine = self._reference.engine
+        if engine is None:
+            return "no reference that could read the answers"
+        told = partial(self._progress.step, "reference: greedy answers")
+        try:
+            return read_by(engine, self._reference.allowed[0], samples, told)
+        except EngineError:
+            return "the reference could not be asked"
+
     def protocol_answers(self, samples: Sequence[Sample]) -> ProtocolAnswers:
         from monitor.check.protocol import protocol_answers
 

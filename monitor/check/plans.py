@@ -13,7 +13,7 @@ from monitor.config import EndpointConfig, Prices
 from monitor.config.asking import LADDER, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
-from probes import accounting, latency, logprobs, sampling
+from probes import accounting, greedy, latency, logprobs, sampling
 from probes.capabilities import TOKEN_LIMITS, Capabilities
 from probes.plan import Plan, ProbeKind
 from reference_engine import TokenizerBackend
@@ -160,6 +160,8 @@ def make_plans(
         plans.append(loops.plan)
     if ProbeKind.SAMPLING in options.probes:
         plans.append(sampling.plan(seed, part=extent.part))
+    if ProbeKind.GREEDY in options.probes:
+        plans.append(greedy.plan(seed, nonce, part=extent.part))
     cut = None if tools is None and loops is None else options.answer_tokens
     doubtful = None if tools is None or drawn.pool is None else len(drawn.pool)
     return Planned(tuple(plans), nonce, tools, load=load, loops=loops, answer_tokens=cut, doubtful=doubtful)

@@ -59,6 +59,7 @@ class Probe(StrEnum):
     PROTOCOL = ProbeKind.PROTOCOL.value
     AGENT_LOOPS = ProbeKind.AGENT_LOOPS.value
     SAMPLING = ProbeKind.SAMPLING.value
+    GREEDY = ProbeKind.GREEDY.value
 
 
 def probe(

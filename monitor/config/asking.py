@@ -31,6 +31,9 @@ AGENT_LOOPS = 315
 # Four questions, 25 times each, and twice at another temperature.
 SAMPLING = 108
 
+# Questions that are answered at some length.
+GREEDY = 20
+
 
 def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """A note for each endpoint whose checks are cut off, so that they never enrol."""
@@ -66,5 +69,6 @@ def _requests(schedule: Schedule) -> int:
         "protocol": PROTOCOL,
         "agent_loops": AGENT_LOOPS,
         "sampling": SAMPLING,
+        "greedy": GREEDY,
     }
     return tokens + sum(requests for probe, requests in others.items() if probe in asked)

@@ -55,6 +55,7 @@ _CONFIRMED_PROBES = (
     ProbeKind.PROTOCOL,
     ProbeKind.AGENT_LOOPS,
     ProbeKind.SAMPLING,
+    ProbeKind.GREEDY,
 )
 
 _log = logging.getLogger(__name__)

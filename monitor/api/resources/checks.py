@@ -55,7 +55,7 @@ _EVENT = {
 }
 
 PromptTokens = Annotated[int, Field(gt=0, le=MOST_PROMPT_TOKENS)]
-ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling"]
+ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy"]
 
 
 class CheckDocument(Shape):
@@ -97,7 +97,7 @@ class WantedCheck(Given):
     endpoint_id: str | None = Field(None, pattern=r"^ep_[0-9A-HJKMNP-TV-Z]{26}$")
     provider: str | None = Field(None, pattern=SLUG)
     model: str | None = Field(None, pattern=SLUG)
-    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=7)
+    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=8)
     n: int = Field(DEFAULT_N, ge=LEAST_N, le=MOST_N, description="single-token requests")
     load: WantedLoad | None = Field(None, description="for latency; the goodput is by the `slos` of the configuration")
 

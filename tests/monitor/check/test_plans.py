@@ -12,10 +12,10 @@ from monitor.check.eval_suite import EvalSuite, eval_plan
 from monitor.check.options import FULL, OFFERED, QUICK, CheckOptions
 from monitor.check.plans import Drawn, Extent, affordable_plans, make_plans
 from monitor.check.protocol import protocol_plan
-from monitor.config.asking import AGENT_LOOPS, PROTOCOL, SAMPLING
+from monitor.config.asking import AGENT_LOOPS, GREEDY, PROTOCOL, SAMPLING
 from monitor.drift.multiplicity import MOST_SHARES
 from monitor.errors import BudgetError, UsageError
-from probes import sampling
+from probes import greedy, sampling
 from probes.evals.grade import RIGHT, Graded
 from probes.evals.item import EvalItem, Grader, GraderKind
 from probes.load.probe import Load
@@ -203,6 +203,7 @@ def test_the_configurations_estimate_of_agent_loops_is_what_a_check_plans() -> N
 def test_a_schedule_is_told_how_many_draws_a_check_asks() -> None:
     assert len(sampling.plan(SEED).items) == SAMPLING
     assert len(sampling.plan(SEED, part=0.2).items) < SAMPLING / 3
+    assert len(greedy.plan(SEED, NONCE).items) == GREEDY
     assert sampling.plan(SEED) == sampling.plan(SEED) != sampling.plan(b"another" * 5)
 
 
@@ -211,8 +212,8 @@ def test_a_schedule_is_told_how_many_draws_a_check_asks() -> None:
     [
         (CheckOptions(), 2),
         (CheckOptions(probes=(ProbeKind.TOOL_CALLS,)), 2),
-        (CheckOptions(probes=QUICK), MOST_SHARES - 2),
-        (CheckOptions(probes=FULL, whole_suite=True), MOST_SHARES - 1),
+        (CheckOptions(probes=QUICK), MOST_SHARES - 3),
+        (CheckOptions(probes=FULL, whole_suite=True), MOST_SHARES - 2),
         (CheckOptions(probes=OFFERED, whole_suite=True), MOST_SHARES),
     ],
 )
