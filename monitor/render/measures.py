@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.drift.decision import SUSPECT_AT
 from monitor.render.latency import seconds_text
 from monitor.render.wording import number, p_text, percent, with_interval, with_unit
 from monitor.standing import STREAMS
 from monitor.verdict import Check
 
 RATE = "rate"
+# Evidence of less is told with its decimals.
+_WHOLE_FROM = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def measures(check: Check) -> Measures:
     if check.probe == "latency":
         return Measures(now=seconds_text(value, check.interval))
     if check.probe == STREAMS:
-        return Measures(now=f"E {value:,.3g}" if value < SUSPECT_AT else f"E {value:,.0f}")
+        return Measures(now=f"E {value:,.3g}" if value < _WHOLE_FROM else f"E {value:,.0f}")
     if check.probe == "accounting":
         return Measures(tokens(value)) if before is None else _counted(value, before)
     moved = _moved(check, value)

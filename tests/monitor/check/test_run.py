@@ -112,6 +112,15 @@ def test_draws_of_another_temperature_than_was_asked_for_are_drift(tmp_path: Pat
     assert process.value > 1.0
 
 
+def test_greedy_answers_that_no_reference_reads_are_no_pass(tmp_path: Path) -> None:
+    with ScriptedServer(ScriptedModel()) as server:
+        options = CheckOptions(probes=(ProbeKind.GREEDY,))
+        document = run_check(endpoint_of(server, tmp_path), options, DataDir(tmp_path / "data"), Silent())
+
+    (check,) = document.checks
+    assert (check.verdict, check.reason) == (Verdict.INAPPLICABLE, "no reference that could read the answers")
+
+
 @pytest.mark.parametrize("most", [5, 8, 12])
 def test_a_check_is_made_small_enough_for_a_number_of_requests(tmp_path: Path, most: int) -> None:
     with ScriptedServer(ScriptedModel()) as server:
