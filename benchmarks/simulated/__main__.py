@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from benchmarks.simulated import causes, delays, likelihoods, mixtures, nulls, whole_path
+from benchmarks.simulated import beside, causes, delays, likelihoods, mixtures, nulls, whole_path
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
 from monitor.drift.calibration import DAY
@@ -53,6 +53,7 @@ PARTS: dict[str, Part] = {
     "likelihoods": lambda scale, seed: likelihoods.figures(_times(4_000, scale), seed=seed),
     "causes": lambda scale, seed: causes.cause_figures(_times(300, scale), seed=seed),
     "mixtures": mixtures.mixture_figures,
+    "beside": lambda scale, seed: beside.figures(_times(400, scale), seed=seed),
     "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 
