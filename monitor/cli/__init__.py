@@ -61,7 +61,11 @@ class Commands(LazyGroup):
             "Pack what a run can prove, check a bundle, write K2VV's result files.",
         ),
         LazyEntry("baseline", "monitor.cli.baseline:app", "Show, accept or reset what an endpoint is compared with."),
-        LazyEntry("drift", "monitor.cli.drift:app", "Compute anew what rounds added up to; compare it bit for bit."),
+        LazyEntry(
+            "drift",
+            "monitor.cli.drift:app",
+            "Compute anew what rounds added up to; hold a model's endpoints against each other.",
+        ),
         LazyEntry("alerts", "monitor.cli.alerts:app", "List, show and decide about alerts; try a rule on the past."),
         LazyEntry("silence", "monitor.cli.silence:app", "Hold back notices of alerts for a time."),
         LazyEntry("webhook", "monitor.cli.webhook:app", "Try channels, and see what was sent to them."),

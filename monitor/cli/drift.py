@@ -1,4 +1,4 @@
-"""`monitor drift`: what an endpoint's rounds added up to, computed anew from what is stored of them."""
+"""`monitor drift`: what an endpoint's rounds added up to, computed anew; and which of a model's endpoints differs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.consensus import consensus
 from monitor.cli.output import print_json, print_message, stdout_console
 from monitor.cli.recorded import opened_store, recorded_endpoints
 from monitor.errors import ReplayDiffersError, UsageError
@@ -13,7 +14,10 @@ from monitor.render.drift import ReplayedEpoch, epochs_table, replay_document, r
 from monitor.store import Store
 from monitor.store.streams import Streams
 
-app = typer.Typer(no_args_is_help=True, help="Compute anew what rounds added up to.")
+app = typer.Typer(
+    no_args_is_help=True, help="Compute anew what rounds added up to; hold a model's endpoints against each other."
+)
+app.command()(consensus)
 
 
 @app.command()

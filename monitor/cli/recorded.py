@@ -61,6 +61,11 @@ def recorded_endpoints(store: Store | None, provider: str, model: str | None) ->
     return []
 
 
+def configured_models() -> set[str]:
+    """The models of all configured providers; none without a configuration file."""
+    return {model for models in _configured().values() for model in models}
+
+
 def _configured() -> dict[str, list[str]]:
     """The models of each configured provider; none without a configuration file."""
     try:
