@@ -12,6 +12,7 @@ from monitor.access.keys import SigningKey
 from monitor.store import Store
 from monitor.store.access import Access
 from monitor.store.alerts import Alerts
+from monitor.store.anchors import Anchors
 from monitor.store.browse import Browse
 from monitor.store.config import ConfigObjects
 from monitor.store.deliveries import Deliveries
@@ -38,6 +39,10 @@ class ApiState:
     @property
     def guard(self) -> Guard:
         return Guard(self.access, Limits(self.store.sessions), self.key)
+
+    @property
+    def anchors(self) -> Anchors:
+        return Anchors(self.store.sessions)
 
     @property
     def browse(self) -> Browse:
