@@ -17,6 +17,7 @@ from starlette.types import Scope as Connection
 from dashboards.headers import PageHeaders
 from dashboards.views import access, alerts, charts, decisions
 from dashboards.views.endpoint import endpoint
+from dashboards.views.model import model
 from dashboards.views.overview import overview
 from dashboards.visit import View, answering, refused
 from monitor.access.scope import Scope
@@ -38,6 +39,7 @@ _PAGES: tuple[tuple[str, View, Scope | None], ...] = (
     ("/endpoints/{endpoint_id}", endpoint, Scope.READ),
     ("/endpoints/{endpoint_id}/charts/{metric}.svg", charts.chart_picture, Scope.READ),
     ("/endpoints/{endpoint_id}/series/{metric}", charts.series_table, Scope.READ),
+    ("/models/{model}", model, Scope.READ),
     ("/alerts", alerts.alert_list, Scope.READ),
     ("/alerts/{alert_id}", alerts.alert_detail, Scope.READ),
     ("/sign-in", access.sign_in_form, None),

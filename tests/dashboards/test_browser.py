@@ -27,6 +27,7 @@ from monitor.store.keyset import Window
 from monitor.store.vocabulary import Role
 from tests.dashboards.material import Found, Installation, story, work
 from tests.dashboards.visitor import PASSWORD, Visitors
+from tests.monitor.store.beside import ONE_OF_FIVE, fleet
 
 # A hang guard: what a page becomes is waited for.
 expect.set_options(timeout=60_000)
@@ -61,6 +62,7 @@ def shown(template: tuple[Path, Installation], tmp_path_factory: pytest.TempPath
     with Store.open(copied, at=clock.now()) as store, serving(Visitors(store)) as address:
         work(store, clock.now())
         _crowd(store)
+        fleet(store, ONE_OF_FIVE, clock.now())
         yield Shown(replace(made, store=store), address)
 
 
@@ -143,6 +145,8 @@ PAGES = (
     "endpoint-drifting",
     "endpoint-hostile",
     "endpoint-new",
+    "models/smol",
+    "models/wren-8b",
     "series",
     "refused",
     "sign-in",
