@@ -8,69 +8,24 @@ taken as independent fails where days differ: with a day's rate drawn from Beta(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
+from monitor.drift.levels import BLOCKS, DAY, DAYS, FEWEST_BLOCKS, Calibration, Levels, Noise, Standing
 from monitor.drift.observation import FloatArray
 from monitor.drift.resplit import IntArray
 
-DAY = 86_400.0
-BLOCKS = 4  # of six hours, in a day
-DAYS, FEWEST_DAYS = 14, 7
+FEWEST_DAYS = 7
 # Of a change that should be seen, over the mean lawful score; below, nothing could be told apart.
 LEAST_RATIO = 1.5
 _HOURLY_QUANTILE = 0.999
 _DAILY_CONFIDENCE = 0.99
 _UNSTEADY_P = 0.005
 _RELABELLINGS = 1_999
-# In a day that counts, and the share of the days in which a block has to be seen.
-_FEWEST_BLOCKS = 3
+# The share of the days in which a block has to be seen.
 _BLOCK_SHARE = 0.5
-
-
-class Standing(StrEnum):
-    READY = "ready"
-    TOO_SHORT = "too_short"  # more days are to come
-    UNSTEADY = "unsteady"  # it moved while it was calibrated: later days may do
-    TOO_NOISY = "too_noisy"  # inapplicable
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Mean lawful score, and the standard deviation around it: of a round within its block, of a block within its day
-    and of a day, each as it was seen, noise of the finer ones included. Zero where there was nothing to see."""
-
-    mean: float
-    rounds: float
-    blocks: float
-    days: float
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The null: the mean score of every block stays at or below `hourly`, that of all days at or below `daily`."""
-
-    hourly: float
-    daily: float
-    delta: float
-    days: int
-
-    def __str__(self) -> str:
-        return (
-            f"lawful is a mean score of at most {self.hourly:.3f} in any six hours and of {self.daily:.3f} over days "
-            f"(from {self.days} days; δ {self.delta:.3f})"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    standing: Standing
-    reason: str = ""
-    noise: Noise | None = None
-    levels: Levels | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +50,7 @@ class _Blocks:
         squares = float(((scores - means[cell]) ** 2).sum())
         of_round = squares / free if free else 0.0
         table = means.reshape(-1, BLOCKS)
-        counts = np.isfinite(table).sum(axis=1) >= _FEWEST_BLOCKS
+        counts = np.isfinite(table).sum(axis=1) >= FEWEST_BLOCKS
         return cls(table[counts][-days:], of_round * float(np.mean(1.0 / count[count > 0])), of_round)
 
     @property

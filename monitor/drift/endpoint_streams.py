@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from monitor.drift.begun import Begun
-from monitor.drift.calibration import DAY
 from monitor.drift.decision import Average, EndpointState, Event, closed, look, weights
 from monitor.drift.evidence import Evidence, StreamKey
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.streams import Closing, Epoch, StreamState
 
@@ -85,12 +85,17 @@ class EndpointStreams:
         """The endpoint's E, of what may prove something."""
         return self.state.worth(self.average.proven, self.escalation.value)
 
+    @property
+    def ends_at(self) -> float:
+        """When the epoch expires; the shortest of its streams' epochs counts."""
+        days = min((one.rule.epoch_days for one in self.streams.values()), default=StreamRule().epoch_days)
+        return self.epoch.opened_at + days * DAY
+
     def ended(self, at: float, stack: str) -> Closing | None:
-        """Why the epoch is over; the shortest of its streams' epochs counts."""
+        """Why the epoch is over."""
         if stack != self.epoch.stack:
             return Closing.OUR_STACK
-        days = min((one.rule.epoch_days for one in self.streams.values()), default=StreamRule().epoch_days)
-        return Closing.EXPIRED if at >= self.epoch.opened_at + days * DAY else None
+        return Closing.EXPIRED if at >= self.ends_at else None
 
     def after(self, evidence: Evidence) -> Self:
         """Raises KeyError for a stream that is not one of the epoch's, ValueError as `StreamState.after` does."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from monitor.drift.findings import Finding
 from monitor.drift.rule import Verdict
+
+if TYPE_CHECKING:
+    from monitor.drift.findings import Finding
 
 
 class Tier(StrEnum):

@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from monitor.drift.calibration import DAY
 from monitor.drift.comparison import Compared, Scale, compared, fitted
 from monitor.drift.fingerprint import Enrolment
+from monitor.drift.levels import DAY
 from monitor.drift.listing import Listing, residuals
 from monitor.drift.observation import FloatArray
 

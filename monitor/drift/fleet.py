@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, FEWEST_DAYS
+from monitor.drift.calibration import FEWEST_DAYS
 from monitor.drift.evidence import Evidence, Scores, StreamKey
+from monitor.drift.levels import DAY
 from monitor.drift.mixtures import Answers, Mixture, Places
 from monitor.drift.observation import FloatArray
 from monitor.drift.rates import wilson

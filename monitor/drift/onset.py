@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from monitor.drift.score_stream import Round
 from monitor.drift.sequential import BETS
 
@@ -18,12 +16,20 @@ _AS_GOOD = 3.0
 class Onset:
     """Seconds since 1970. `first` is the likeliest first round of the change. It began after `after`, the last round
     before the earliest start that explains the rounds as well (None: it may have been there from the beginning), and
-    not later than `until`, the latest such start. `detected` is when the proof was there."""
+    not later than `until`, the latest such start. `detected` is when the proof was there. `won`: the log of what 1 has
+    become that was staked at `first` on the bet that won most."""
 
     first: float
     after: float | None
     until: float
     detected: float
+    won: float
+
+    @property
+    def credible(self) -> bool:
+        """Whether it has won as much as starts may differ in that explain the rounds as well: in a lawful epoch the
+        best one seldom has by a time that is not chosen for it."""
+        return self.won >= _AS_GOOD
 
 
 def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
@@ -35,6 +41,9 @@ def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
     """
     if not rounds:
         return None
+    # Here: who only reads what streams came to needs none of it.
+    import numpy as np
+
     scores = np.array([one.score for one in rounds])
     excess = scores / lawful - 1.0
     logs = np.log1p(np.array(BETS)[:, np.newaxis] * excess)
@@ -51,4 +60,5 @@ def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
         after=rounds[earliest - 1].at if earliest else None,
         until=rounds[latest].at,
         detected=rounds[-1].at,
+        won=float(best[start]),
     )

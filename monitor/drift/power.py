@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, DAYS, Standing, calibrate
+from monitor.drift.calibration import calibrate
+from monitor.drift.levels import DAY, DAYS, Standing
 from monitor.drift.likelihood_ratios import Ratios
 from monitor.drift.made_up import Cadence, Tier
 from monitor.drift.observation import FloatArray

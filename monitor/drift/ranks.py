@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 
 def rank_p(past: Sequence[float], score: float, tie: float) -> float:
     """The smoothed rank of a score from above, itself counted: (#{s > score} + tie · (#{s = score} + 1)) / (n + 1).
@@ -20,4 +18,6 @@ def rank_p(past: Sequence[float], score: float, tie: float) -> float:
 
 def tie_breaker(seed: int, index: int) -> float:
     """The stored seed's number for round `index`, in (0, 1]: the same at every replay."""
+    import numpy as np
+
     return 1.0 - float(np.random.default_rng([seed, index]).random())

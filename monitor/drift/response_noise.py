@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, FEWEST_DAYS
+from monitor.drift.calibration import FEWEST_DAYS
+from monitor.drift.levels import DAY
 from monitor.drift.observation import FloatArray, Observation
 
 # Where nothing was seen yet: a noisy engine, half of whose noise is common to a response, a sixth more or less a day.

@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-import numpy as np
-
-from monitor.drift.calibration import DAY, DAYS, Calibration, Levels, calibrate
+from monitor.drift.levels import DAY, DAYS, Calibration, Levels
 from monitor.drift.ranks import rank_p, tie_breaker
 from monitor.drift.sequential import EProcess, PValueProcess
 
@@ -150,6 +148,11 @@ class ScoreStream:
 
     def _calibrated(self, at: float) -> Self:
         """Levels from the days before the one of `at`, where they give any."""
+        # Here: who only reads what streams came to needs none of it.
+        import numpy as np
+
+        from monitor.drift.calibration import calibrate
+
         rule = self.rule
         times, scores = np.array(self.past, dtype=np.float64).reshape(-1, 2).T
         found = calibrate(times, scores, days=rule.days, delta=rule.delta, target=rule.target)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, FEWEST_DAYS
+from monitor.drift.calibration import FEWEST_DAYS
+from monitor.drift.levels import DAY
 from monitor.drift.observation import FloatArray
 
 _RELABELLINGS = 1_999

@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import reduce
 from typing import Self
 
-from monitor.drift.calibration import DAY, Standing
 from monitor.drift.evidence import (
     Combining,
     Evidence,
@@ -20,6 +19,7 @@ from monitor.drift.evidence import (
     StreamKey,
     round_factor,
 )
+from monitor.drift.levels import DAY, Standing
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth, calibrated_mean
 

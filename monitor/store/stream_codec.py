@@ -15,9 +15,9 @@ from dataclasses import astuple
 from hashlib import sha256
 from typing import Any
 
-from monitor.drift.calibration import Calibration, Levels, Noise, Standing
 from monitor.drift.decision import EndpointState, Level
 from monitor.drift.evidence import StreamKey, Tier
+from monitor.drift.levels import Calibration, Levels, Noise, Standing
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule, Today
 from monitor.drift.sequential import AverageProcess, EProcess, PValueProcess, Wealth
 from monitor.drift.streams import STATE_VERSION, Epoch, Process, StreamState

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from monitor.drift.decision import Event
 from monitor.drift.endpoint_streams import EndpointStreams
-from monitor.drift.evidence import Evidence, StreamKey
-from monitor.drift.findings import Finding
-from monitor.drift.listing import Listing
+from monitor.drift.evidence import StreamKey
 from monitor.drift.score_stream import StreamRule
 from monitor.store.vocabulary import EpochEnd
+
+if TYPE_CHECKING:
+    from monitor.drift.evidence import Evidence
+    from monitor.drift.findings import Finding
+    from monitor.drift.listing import Listing
 
 
 @dataclass(frozen=True, slots=True)
