@@ -58,6 +58,23 @@ def scored(stream: StreamKey, one: Round) -> Evidence:
     return Evidence(stream, one.at, Scores((one.score,)))
 
 
+def hourly(
+    store: Store, endpoint: EndpointRecord, stream: StreamKey, scores: Sequence[float], *, first: int = 0
+) -> list[Added]:
+    """A round of such a score an hour, `first` hours from now on."""
+    return [
+        fed(store, endpoint, scored(stream, Round(NOON + 3_600.0 * hour + 1.0, score)), minutes=60 * hour)
+        for hour, score in enumerate(scores, first)
+    ]
+
+
+def levelled(store: Store, endpoint: EndpointRecord, probe_set: str = "anchors-1") -> StreamKey:
+    """A stream of scores whose first epoch has levels from fourteen days before today."""
+    watched = key(endpoint, Tier.LOGPROBS, probe_set)
+    Streams(store.sessions).open(endpoint.id, plan([watched]), at=AT, baselines={watched: baseline()})
+    return watched
+
+
 def baseline(seed: int = 0) -> list[Round]:
     """Fourteen days of rounds up to now, lawful enough for levels."""
     return days_of(np.random.default_rng(seed), 14, first=TODAY - 14)
