@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from monitor import clock
+from monitor.cli.access_store import this_person
 from monitor.cli.output import print_json, print_message, stdout_console
 from monitor.cli.recorded import opened_store, recorded_endpoints
 from monitor.errors import UsageError
@@ -54,16 +55,22 @@ def accept(
     ] = None,
     suite: Suite = None,
 ) -> None:
-    """Accept what an endpoint is now: later runs are compared with the accepted one."""
+    """Accept what an endpoint is now: later runs are compared with the accepted one, and its streams with the rounds
+    since they changed."""
     with opened_store() as store:
         endpoints = recorded_endpoints(store, provider, model)
         if store is None or not endpoints:
             raise _nothing_recorded(provider)
         endpoint = _probed_last(store, endpoints) if run is None else _endpoint_of(store, endpoints, run)
-        for baseline in store.accept_baseline(
-            endpoint.id, probe=_probe_of(suite), run_id=run, suite=suite, note=note, at=clock.now()
-        ):
-            typer.echo(f"{_name(endpoint)} {_about(baseline)}: v{baseline.version} with {baseline.runs[0].run_id}")
+        if run is None and suite is None:
+            _accept_all(store, endpoint, note)
+            return
+        _say_opened(
+            endpoint,
+            store.accept_baseline(
+                endpoint.id, probe=_probe_of(suite), run_id=run, suite=suite, note=note, at=clock.now()
+            ),
+        )
 
 
 @app.command()
@@ -78,6 +85,22 @@ def reset(provider: Provider, note: Note, model: Model = None, suite: Suite = No
     for baseline in closed:
         typer.echo(f"{_name(endpoint)} {_about(baseline)}: v{baseline.version} closed")
     print_message(f"The next saved run of `monitor probe --provider {provider}` enrols.")
+
+
+def _accept_all(store: Store, endpoint: EndpointRecord, note: str) -> None:
+    accepted = store.accept_all(endpoint.id, note=note, at=clock.now(), actor=this_person())
+    _say_opened(endpoint, accepted.baselines)
+    if accepted.epoch is not None:
+        epoch = accepted.epoch
+        typer.echo(
+            f"{_name(endpoint)} streams: epoch {epoch.opened.epoch.number} with {epoch.rounds} rounds since "
+            f"{epoch.since:%Y-%m-%d %H:%M} UTC"
+        )
+
+
+def _say_opened(endpoint: EndpointRecord, opened: list[BaselineRecord]) -> None:
+    for baseline in opened:
+        typer.echo(f"{_name(endpoint)} {_about(baseline)}: v{baseline.version} with {baseline.runs[0].run_id}")
 
 
 def _probed_last(store: Store, endpoints: list[EndpointRecord]) -> EndpointRecord:

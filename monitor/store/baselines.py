@@ -92,13 +92,25 @@ def accept(
         runs = [_named_run(session, endpoint_id, probe, run_id)]
     else:
         probes = list(ProbeKind) if probe is None else [probe]
-        runs = [run for kind in probes for run in _latest_runs(session, endpoint_id, kind, suite)]
+        runs = _latest_of(session, endpoint_id, probes, suite)
     if not runs:
-        raise UsageError(
-            f"Endpoint {endpoint_id} has no finished run" + (f" of {probe.value}" if probe else "") + " to accept.",
-            remedy="Run `monitor probe` first.",
-        )
+        raise no_run(endpoint_id, probe)
     return [_record(session, _reopen(session, run, note, at)) for run in runs]
+
+
+def accept_latest(session: Session, endpoint_id: str, *, note: str, at: datetime) -> list[BaselineRecord]:
+    """The same of the latest run of each probe and suite; none where there is no such run."""
+    note = _checked(note)
+    hold(session, endpoint_id)
+    runs = _latest_of(session, endpoint_id, list(ProbeKind), None)
+    return [_record(session, _reopen(session, run, note, at)) for run in runs]
+
+
+def no_run(endpoint_id: str, probe: ProbeKind | None) -> UsageError:
+    return UsageError(
+        f"Endpoint {endpoint_id} has no finished run" + (f" of {probe.value}" if probe else "") + " to accept.",
+        remedy="Run `monitor probe` first.",
+    )
 
 
 def reset(
@@ -154,6 +166,10 @@ def _named_run(session: Session, endpoint_id: str, probe: ProbeKind | None, run_
             remedy="Name a run that ended and holds observations.",
         )
     return run
+
+
+def _latest_of(session: Session, endpoint_id: str, probes: list[ProbeKind], suite: str | None) -> list[Run]:
+    return [run for probe in probes for run in _latest_runs(session, endpoint_id, probe, suite)]
 
 
 def _latest_runs(session: Session, endpoint_id: str, probe: ProbeKind, suite: str | None) -> list[Run]:

@@ -56,6 +56,7 @@ from probes.plan import ProbeKind, Sample
 if TYPE_CHECKING:
     from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
+    from monitor.store.stream_acceptance import Acceptance
     from probes.evals.grade import Graded
     from probes.loops.graded import GradedLoop
     from probes.tools.scored import Scored
@@ -332,6 +333,23 @@ class Store:
             if actor is not None:
                 audit(session, actor, "baseline.accept", endpoint_id, {"opened": len(accepted)}, at)
             return accepted
+
+    def accept_all(self, endpoint_id: str, *, note: str, at: datetime, actor: str) -> Acceptance:
+        """Make all that an endpoint is now its new baselines: the latest run of each probe, and of its streams the
+        rounds since they changed. In one transaction; alerts about the change are over. Raises UsageError where there
+        is neither such a run nor a change in its streams."""
+        # Here: who writes and reads runs alone needs none of the streams.
+        from monitor.store.stream_acceptance import Acceptance, accept_epoch
+
+        with self._sessions.write() as session:
+            accepted = baselines.accept_latest(session, endpoint_id, note=note, at=at)
+            epoch = accept_epoch(session, endpoint_id, note=note, actor=actor, at=at)
+            if not accepted and epoch is None:
+                raise baselines.no_run(endpoint_id, None)
+            for baseline in accepted:
+                accept_change(session, endpoint_id, baseline.probe.value, note.strip(), at)
+            audit(session, actor, "baseline.accept", endpoint_id, {"opened": len(accepted)}, at)
+            return Acceptance(accepted, epoch)
 
     def reset_baseline(
         self, endpoint_id: str, *, note: str, at: datetime, suite: str | None = None, actor: str | None = None
