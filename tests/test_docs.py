@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 from typer.main import get_command
 
-from monitor import verdict
+from monitor import streams_document, verdict
 from monitor.alerts.events import EventKind
 from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.states import AlertState
@@ -164,6 +164,24 @@ def test_every_heading_of_a_command_names_one() -> None:
 def test_every_field_of_the_verdict_is_described(heading: str, model: type[BaseModel]) -> None:
     fields = {field.alias or name for name, field in model.model_fields.items()}
     assert set(named(sections("commands.md")[heading])) == fields
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("A document of streams", streams_document.StreamsDocument),
+        ("epoch", streams_document.EpochStatement),
+        ("promise", streams_document.PromiseStatement),
+        ("streams[]", streams_document.StreamStatement),
+        ("levels", streams_document.LevelsStatement),
+        ("last", streams_document.LastEvidence),
+        ("onset", streams_document.OnsetStatement),
+        ("escalation", streams_document.EscalationStatement),
+        ("events[]", streams_document.EventStatement),
+    ],
+)
+def test_every_field_of_the_streams_is_described(heading: str, model: type[BaseModel]) -> None:
+    assert set(named(sections("commands.md")[heading])) == set(model.model_fields)
 
 
 def test_every_state_and_event_of_an_alert_and_every_built_in_rule_is_described() -> None:

@@ -1,4 +1,5 @@
-"""`monitor drift`: what an endpoint's rounds added up to, computed anew; and which of a model's endpoints differs."""
+"""`monitor drift`: what an endpoint's rounds add up to, shown as it stands or computed anew; and which of a model's
+endpoints differs."""
 
 from __future__ import annotations
 
@@ -6,18 +7,48 @@ from typing import Annotated
 
 import typer
 
+from monitor import clock
 from monitor.cli.consensus import consensus
 from monitor.cli.output import print_json, print_message, stdout_console
 from monitor.cli.recorded import opened_store, recorded_endpoints
 from monitor.errors import ReplayDiffersError, UsageError
 from monitor.render.drift import ReplayedEpoch, epochs_table, replay_document, run_head, run_table, sum_of
+from monitor.render.streams import document_of
+from monitor.render.streams_terminal import print_streams
 from monitor.store import Store
+from monitor.store.stream_views import StreamViews
 from monitor.store.streams import Streams
+from monitor.streams_document import ShownStreams
 
 app = typer.Typer(
-    no_args_is_help=True, help="Compute anew what rounds added up to; hold a model's endpoints against each other."
+    no_args_is_help=True,
+    help="Show what rounds add up to, or compute it anew; hold a model's endpoints against each other.",
 )
 app.command()(consensus)
+
+
+@app.command()
+def show(
+    provider: Annotated[str, typer.Option(help="The provider's slug.")],
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show how the streams of a provider's endpoints stand: E, levels, since when, and what comes next."""
+    at = clock.now()
+    with opened_store() as store:
+        endpoints = recorded_endpoints(store, provider, model)
+        views = [] if store is None else [StreamViews(store.sessions).view(one.id) for one in endpoints]
+    documents = tuple(document_of(one, view, at) for one, view in zip(endpoints, views, strict=True))
+    if as_json:
+        print_json(ShownStreams(items=documents).model_dump(mode="json", by_alias=True))
+        return
+    if not documents:
+        print_message(f"No endpoint of {provider} was asked yet.")
+    console = stdout_console()
+    for number, document in enumerate(documents):
+        if number:
+            typer.echo()
+        print_streams(console, document)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from monitor.render.table import Row, Table
 from monitor.render.wording import cost_text, duration_text, telling_rows, verdict_word, with_unit
 from monitor.verdict import Check, VerdictDocument
 
-_STYLES = {
+STYLES = {
     Verdict.OK: "green",
     Verdict.SUSPECT: "bold yellow",
     Verdict.DRIFT: "bold red",
@@ -39,7 +39,7 @@ _PROSE = frozenset({"why", "found"})
 def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -> None:
     page = _Page(console)
     page.say(f"{document.provider} / {document.model}", "bold", f"{_GAP}{document.endpoint}")
-    page.say(conclusion(document), _STYLES[document.verdict])
+    page.say(conclusion(document), STYLES[document.verdict])
     for line in details(document):
         page.say(line)
     if document.partial:
@@ -59,7 +59,7 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
         )
     took = duration_text(document.finished_at - document.started_at)
     page.say(f"{cost_text(document.cost)}, {took}{'' if document.saved else '; not saved'}", "dim")
-    page.say(verdict_word(document.verdict), _STYLES[document.verdict], f"{_GAP}exit {exit_code}")
+    page.say(verdict_word(document.verdict), STYLES[document.verdict], f"{_GAP}exit {exit_code}")
 
 
 class _Page:
@@ -159,7 +159,7 @@ def _cells(table: Table, row: Row, used: Sequence[int]) -> list[Text]:
 def _style(name: str, row: Row) -> str:
     if name != "verdict" or row.verdict is None:
         return "dim" if name == "name" else ""
-    return _STYLES[row.verdict]
+    return STYLES[row.verdict]
 
 
 def _print_telling(page: _Page, check: Check) -> None:
