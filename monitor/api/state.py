@@ -20,6 +20,7 @@ from monitor.store.idempotency import Idempotency
 from monitor.store.limits import Limits
 from monitor.store.queue import Queue
 from monitor.store.series import Series
+from monitor.store.stream_views import StreamViews
 from monitor.worker.bell import Bell
 
 
@@ -55,6 +56,10 @@ class ApiState:
     @property
     def series(self) -> Series:
         return Series(self.store.sessions)
+
+    @property
+    def streams(self) -> StreamViews:
+        return StreamViews(self.store.sessions)
 
     @property
     def alerts(self) -> Alerts:

@@ -18,6 +18,7 @@ from monitor.api.resources import (
     runs,
     silences,
     status,
+    streams,
     tokens,
 )
 from monitor.api.resources.config_objects import router_of
@@ -39,6 +40,7 @@ ROUTERS = (
     checks.router,
     runs.router,
     metrics.router,
+    streams.router,
     alerts.router,
     silences.router,
     deliveries.router,

@@ -139,8 +139,12 @@ def reset_baseline(
 def accept_baseline(
     state: State, sender: Sender, endpoint_id: EndpointId, given: BaselineAcceptance
 ) -> list[BaselineDocument]:
-    """Make what the endpoint is now its new baseline: of one probe, or of each. 400 where no run could be one."""
+    """Make what the endpoint is now its new baseline: of one probe, or of each and of its streams, where these have
+    seen a change. 400 where no run could be one."""
     existing(state, endpoint_id)
+    if given.probe is None and given.run_id is None:
+        found = state.store.accept_all(endpoint_id, note=given.note, at=clock.now(), actor=sender.name)
+        return [BaselineDocument.model_validate(each) for each in found.baselines]
     opened = state.store.accept_baseline(
         endpoint_id, note=given.note, at=clock.now(), probe=given.probe, run_id=given.run_id, actor=sender.name
     )

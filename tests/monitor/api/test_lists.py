@@ -9,10 +9,14 @@ import pytest
 from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.signals import Failed, Verdicted
 from monitor.api.app import described_api
+from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.rule import Verdict
+from monitor.drift.score_stream import StreamRule
 from monitor.store import counting
 from monitor.store.alerts import Alerts
 from monitor.store.entries import CheckRequest
+from monitor.store.stream_records import EpochPlan
+from monitor.store.streams import Streams
 from monitor.store.vocabulary import Trigger
 from tests.monitor.api.served import Api, assert_problem
 from tests.monitor.api.test_paging import all_pages
@@ -40,10 +44,13 @@ def test_every_list_with_pages_says_what_it_can_be_sorted_by(api: Api) -> None:
 
 
 def test_every_order_that_is_documented_is_taken_and_another_one_is_named(api: Api) -> None:
-    run_id = api.store.begin_run(start(endpoint(api, "acme")), at=AT)
+    endpoint_id = endpoint(api, "acme")
+    run_id = api.store.begin_run(start(endpoint_id), at=AT)
+    watched = StreamKey(endpoint_id, Tier.SAMPLING, "draws-1")
+    Streams(api.store.sessions).open(endpoint_id, EpochPlan("stack-1", {watched: StreamRule()}), at=AT)
     client = api.admin
     for path, sorts in SORTS.items():
-        address = path.format(run_id=run_id)
+        address = path.format(run_id=run_id, endpoint_id=endpoint_id, number=0)
         for sort in sorts:
             assert client.get(address, params={"sort": sort, "count": "estimate"}).status_code == 200, (path, sort)
         refused = assert_problem(client.get(address, params={"sort": "colour"}), 422, "request_invalid")
