@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from dashboards.changed import changed
 from dashboards.configured import Configured, covered, labels_of
 from dashboards.figures import POINTS, figures
 from dashboards.matrix import Cell, providers_of, rows, sheets
@@ -57,6 +58,7 @@ def overview(visit: Visit) -> Response:
         checked_at=max((cell.checked_at for cell in every if cell.checked_at), default=None),
         next_at=min((cell.next_at for cell in every if cell.next_at), default=None),
         troubles=_troubles(visit, configured) if every else [],
+        changed=changed(visit.state.streams.worths(), {cell.endpoint_id for cell in every}),
         alert_count=sum(alert.fired_at is not None for alert in board.alerts),
     )
 
