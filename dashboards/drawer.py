@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from threading import Lock
 
 from dashboards.chart import Chart, Theme, Width
+from dashboards.evidence_chart import EvidenceChart
 from monitor.errors import ServiceFailedError
 from monitor.service.python import python
 
@@ -61,7 +62,7 @@ class Drawer:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.popen.pid
 
-    def drawn(self, chart: Chart, theme: Theme, width: Width) -> str:
+    def drawn(self, chart: Chart | EvidenceChart, theme: Theme, width: Width) -> str:
         """The chart as SVG text. Raises ServiceFailedError where the process ends or stands still; the next picture
         gets a new one."""
         if not self._lock.acquire(timeout=self._patience_s):
@@ -71,7 +72,7 @@ class Drawer:
         finally:
             self._lock.release()
 
-    def _asked(self, wanted: tuple[Chart, Theme, Width]) -> str:
+    def _asked(self, wanted: tuple[Chart | EvidenceChart, Theme, Width]) -> str:
         process = self._running()
         try:
             process.pipe.send(wanted)
@@ -111,6 +112,6 @@ DRAWER = Drawer()
 
 
 @lru_cache(maxsize=_KEPT)
-def drawn(chart: Chart, theme: Theme, width: Width) -> str:
+def drawn(chart: Chart | EvidenceChart, theme: Theme, width: Width) -> str:
     """The chart as SVG text, kept by its content. Raises ServiceFailedError."""
     return DRAWER.drawn(chart, theme, width)

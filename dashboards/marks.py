@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
-from dashboards.chart import Chart, Mark, Width
+from dashboards.chart import Mark, Width
 from monitor.store.series import Span
 
 # Of one line of letters. The widest bold letter at this size takes 8.3 pixels.
@@ -95,7 +96,17 @@ def strip(found: Sequence[Tag]) -> float:
     return ROW * (1 + max(tag.row for tag in found)) if found else 0.0
 
 
-def picture(chart: Chart, width: Width) -> tuple[int, int]:
+class Marked(Protocol):
+    """A chart, as far as its letters go."""
+
+    @property
+    def marks(self) -> tuple[Mark, ...]: ...
+
+    @property
+    def span(self) -> Span: ...
+
+
+def picture(chart: Marked, width: Width) -> tuple[int, int]:
     """The size of a whole chart, for a page that leaves room for it before it is there."""
     above = strip(tags(chart.marks, chart.span, width.plot))
     return round(width.plot) + _BESIDE, round(above + PLOT_HEIGHT) + _BELOW

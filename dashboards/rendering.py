@@ -12,6 +12,7 @@ from markupsafe import Markup
 from dashboards import numbers, states
 from monitor.redaction import safe_text
 from monitor.render import wording
+from monitor.render.streams import worth_text
 
 
 def render(template: str, content: Mapping[str, Any]) -> str:
@@ -59,5 +60,6 @@ _environment.filters.update(
     causes=wording.cause_text,
     cost=numbers.cost,
     tokens=numbers.tokens,
+    worth=worth_text,
 )
 _environment.globals.update(legend=states.LEGEND, of_verdict=states.OF_VERDICT, of_alert=states.OF_ALERT)

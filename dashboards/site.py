@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from dashboards.headers import PageHeaders
-from dashboards.views import access, alerts, charts, decisions
+from dashboards.views import access, alerts, charts, decisions, evidence
 from dashboards.views.endpoint import endpoint
 from dashboards.views.model import model
 from dashboards.views.overview import overview
@@ -37,6 +37,9 @@ _FOR_MACHINES = ("api", "openapi.json", "healthz", "readyz", "metrics")
 _PAGES: tuple[tuple[str, View, Scope | None], ...] = (
     ("/", overview, Scope.READ),
     ("/endpoints/{endpoint_id}", endpoint, Scope.READ),
+    # These two before those of any metric.
+    ("/endpoints/{endpoint_id}/charts/evidence.svg", evidence.evidence_picture, Scope.READ),
+    ("/endpoints/{endpoint_id}/series/evidence", evidence.looks_table, Scope.READ),
     ("/endpoints/{endpoint_id}/charts/{metric}.svg", charts.chart_picture, Scope.READ),
     ("/endpoints/{endpoint_id}/series/{metric}", charts.series_table, Scope.READ),
     ("/models/{model}", model, Scope.READ),

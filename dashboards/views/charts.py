@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from dashboards.chart import METRICS, Metric, Theme, Width
+from dashboards.chart import METRICS, Chart, Metric, Theme, Width
 from dashboards.configured import Configured
 from dashboards.drawer import drawn
+from dashboards.evidence_chart import EvidenceChart
 from dashboards.past import Past
 from dashboards.visit import PRIVATE, Visit
 from monitor.errors import NotFoundError
@@ -18,7 +19,11 @@ _FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 def chart_picture(visit: Visit) -> Response:
     """The page's address of it carries the digest of its content, so that a browser asks once for each."""
     metric = _asked_metric(visit)
-    chart = Past.asked(visit, Configured.stored(visit.state)).chart(metric.name)
+    return chart_answer(visit, Past.asked(visit, Configured.stored(visit.state)).chart(metric.name))
+
+
+def chart_answer(visit: Visit, chart: Chart | EvidenceChart) -> Response:
+    """As it was asked for, in theme and width."""
     theme = Theme.DARK if visit.asked("theme") == Theme.DARK else Theme.LIGHT
     width = Width(visit.asked("width")) if visit.asked("width") in tuple(Width) else Width.WIDE
     known = visit.asked("v") == chart.digest

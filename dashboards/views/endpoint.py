@@ -8,7 +8,9 @@ from starlette.responses import Response
 
 from dashboards.chart import METRICS, Chart, Range, Width
 from dashboards.configured import Configured, covered, labels_of
-from dashboards.marks import picture
+from dashboards.evidence import Evidence
+from dashboards.evidence_chart import PROOF_LETTER
+from dashboards.marks import Marked, picture
 from dashboards.past import ALERT_LETTER, LETTERS, NAMES, Past
 from dashboards.sentences import headline, standing_of_fidelity, still_standing
 from dashboards.states import state_of
@@ -38,6 +40,7 @@ def endpoint(visit: Visit) -> Response:
     labels = labels_of(record)
     alerts = visit.state.alerts.list(Window(_ALERTS), AlertFilter(endpoint_id=record.id)).items
     still_open = [alert for alert in alerts if alert.state is not AlertState.RESOLVED]
+    evidence = Evidence(past)
     charts = _shown([past.chart(name) for name in METRICS])
     maintenance = covered(labels, configured.open_windows(visit.now))
     expected = configured.expected(record, visit.now)
@@ -57,6 +60,8 @@ def endpoint(visit: Visit) -> Response:
         next_at=None if past.slots is None else past.slots.next_slot(visit.now),
         found=_found(past) if past.evidence else (),
         said=said_tables(said_of(past.evidence)),
+        evidence=evidence,
+        evidence_sizes=_sizes([evidence.chart]),
         charts=charts,
         sizes=_sizes(charts),
         marks=past.marks[: -_LINES - 1 : -1],
@@ -68,6 +73,7 @@ def endpoint(visit: Visit) -> Response:
         changes=browse.changes(ChangeFilter(endpoint_id=record.id), Window(_CHANGES)).items,
         letters=LETTERS,
         alert_letter=ALERT_LETTER,
+        proof_letter=PROOF_LETTER,
         names=NAMES,
     )
 
@@ -84,6 +90,6 @@ def _shown(charts: Sequence[Chart]) -> list[Chart]:
     return [chart for chart in found if chart.metric.name != "token_offset" or not told & _TELL_MORE]
 
 
-def _sizes(charts: Sequence[Chart]) -> dict[str, tuple[int, int]]:
+def _sizes(charts: Sequence[Marked]) -> dict[str, tuple[int, int]]:
     """The pictures' widths and heights: charts of one time have the same marks, and so the same room for them."""
     return {width.value: picture(charts[0], width) for width in Width} if charts else {}

@@ -21,12 +21,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from monitor import clock
-from monitor.store import EndpointIdentity, Store
+from monitor.store import EndpointIdentity, EndpointRecord, Store
 from monitor.store.alert_records import AlertFilter
 from monitor.store.keyset import Window
 from monitor.store.vocabulary import Role
 from tests.dashboards.material import Found, Installation, story, work
 from tests.dashboards.visitor import PASSWORD, Visitors
+from tests.dashboards.watched import watch
 from tests.monitor.store.beside import ONE_OF_FIVE, fleet
 
 # A hang guard: what a page becomes is waited for.
@@ -63,7 +64,7 @@ def shown(template: tuple[Path, Installation], tmp_path_factory: pytest.TempPath
         work(store, clock.now())
         _crowd(store)
         fleet(store, ONE_OF_FIVE, clock.now())
-        yield Shown(replace(made, store=store), address)
+        yield Shown(replace(made, store=store, endpoints={**made.endpoints, **_watched(store)}), address)
 
 
 def _crowd(store: Store) -> None:
@@ -73,6 +74,16 @@ def _crowd(store: Store) -> None:
         provider = "a-provider-whose-name-goes-on-and-on" if number == 0 else f"cloud-{number}"
         identity = EndpointIdentity(provider, "https://cloud.test/v1", "maverick-17b-128e-instruct-fp8-turbo", "m")
         story(store, identity, [Found(now - timedelta(hours=1))])
+
+
+def _watched(store: Store) -> dict[str, EndpointRecord]:
+    """An endpoint whose streams have just proven a drift, and one whose are quiet."""
+    found, now = {}, clock.now()
+    for name, moved in (("proven", 14), ("quiet", 0)):
+        identity = EndpointIdentity(f"globex-{name}", "https://globex.test/v1", "wren-8b", "wren")
+        found[name] = story(store, identity, [Found(now - timedelta(hours=1))])
+        watch(store, found[name], now, lawful=24, moved=moved)
+    return found
 
 
 @pytest.fixture
@@ -147,7 +158,10 @@ PAGES = (
     "endpoint-new",
     "models/smol",
     "models/wren-8b",
+    "endpoint-proven",
+    "endpoint-quiet",
     "series",
+    "looks",
     "refused",
     "sign-in",
     "setup",
@@ -166,6 +180,7 @@ def path_of(installation: Installation, name: str) -> str:
         return f"/endpoints/{endpoint.id}"
     series = f"/endpoints/{installation.endpoints['drifting'].id}/series/fidelity"
     return {
+        "looks": f"/endpoints/{installation.endpoints['proven'].id}/series/evidence",
         "overview": "/",
         "problems": "/?problems=1&filter=nothing",
         "alerts": "/alerts?show=all",
