@@ -90,7 +90,7 @@ class LikelihoodRatio:
         against it. Which are computed must not depend on the token. Raises ValueError for another shape, for values
         above 0, and where an allowed one is NaN: the null must be known throughout.
         """
-        walk = _walk(self, _checked(self.hypotheses, log_likelihoods, 2))
+        walk = _walk(self, checked(self.hypotheses, log_likelihoods, 2))
         return type(self)(
             self.hypotheses,
             self.tokens + len(log_likelihoods),
@@ -121,7 +121,7 @@ def ratio_paths(hypotheses: Hypotheses, log_likelihoods: FloatArray) -> FloatArr
     """log E after every token of many streams at once, to the last bit as `LikelihoodRatio`: shape [streams, tokens] of
     log-likelihoods [streams, tokens, candidates + allowed]."""
     start = LikelihoodRatio.start(hypotheses)
-    return _walk(start, _checked(hypotheses, log_likelihoods, 3)).log_values[..., 1:]
+    return _walk(start, checked(hypotheses, log_likelihoods, 3)).log_values[..., 1:]
 
 
 def token_mixture(members: FloatArray) -> FloatArray:
@@ -189,7 +189,9 @@ def _summed(first: tuple[float, ...], rows: FloatArray) -> FloatArray:
     return np.asarray(np.add.accumulate(_led_by(first, rows), axis=-2))
 
 
-def _checked(hypotheses: Hypotheses, values: FloatArray, axes: int) -> FloatArray:
+def checked(hypotheses: Hypotheses, values: FloatArray, axes: int) -> FloatArray:
+    """Log-likelihoods [..., tokens, candidates + allowed] of so many axes, raised to the floor. Raises ValueError as
+    `LikelihoodRatio.after` does."""
     columns = len(hypotheses.candidates) + len(hypotheses.allowed)
     if values.ndim != axes or values.shape[-1] != columns:
         raise ValueError(f"log-likelihoods of {columns} hypotheses a token are needed, not an array {values.shape}")

@@ -51,7 +51,7 @@ def weights(streams: Iterable[StreamKey]) -> dict[StreamKey, float]:
 @dataclass(frozen=True, slots=True)
 class Average:
     """An endpoint's average at one look. `proven` counts only calibrated streams, the others as 1: more than being
-    shown hangs on it."""
+    shown hangs on it. `value` takes what each shows."""
 
     value: float
     proven: float
@@ -59,7 +59,7 @@ class Average:
     @classmethod
     def of(cls, streams: Collection[StreamState], weighing: Mapping[StreamKey, float]) -> Average:
         return cls(
-            sum(weighing[one.key] * one.value for one in streams),
+            sum(weighing[one.key] * one.shown for one in streams),
             sum(weighing[one.key] * (one.value if one.calibrated else 1.0) for one in streams),
         )
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from monitor.drift.rule import Verdict
 
+# Here and below: numpy is a tenth of what a web process weighs, and what it shows of evidence needs none.
 if TYPE_CHECKING:
+    from monitor.drift.candidates import Hypotheses
     from monitor.drift.findings import Finding
+    from monitor.drift.observation import FloatArray
 
 
 class Tier(StrEnum):
@@ -101,6 +104,42 @@ class ExactP:
 
 
 @dataclass(frozen=True, slots=True)
+class LogLikelihoods:
+    """Of a round's sampled tokens, each given all before it, in nats: a row a token, a column a hypothesis, candidates
+    first. NaN: a candidate's was not computed. What they add up to counts only whole (`candidates`), so that they are
+    no factors.
+
+    calibrated: lawful replays showed its mean to be at most 1 (`lawful_replays.counts_toward_alarms`), which is decided
+    without this stream's tokens. Otherwise it ranks causes and alarms nobody.
+    """
+
+    hypotheses: Hypotheses
+    rows: tuple[tuple[float, ...], ...]
+    calibrated: bool = False
+
+    def __post_init__(self) -> None:
+        from monitor.drift.candidates import checked
+
+        columns = len(self.hypotheses.candidates) + len(self.hypotheses.allowed)
+        wrong = next((len(row) for row in self.rows if len(row) != columns), None)
+        if not self.rows or wrong is not None:
+            found = "no token has any" if wrong is None else f"one has {wrong}"
+            raise ValueError(f"log-likelihoods of {columns} hypotheses a token are needed, and {found}")
+        checked(self.hypotheses, self.values, 2)
+
+    @property
+    def values(self) -> FloatArray:
+        """Shape [tokens, candidates + allowed]."""
+        import numpy as np
+
+        return np.array(self.rows, dtype=np.float64)
+
+    @property
+    def null(self) -> Null:
+        return Null.REFERENCE
+
+
+@dataclass(frozen=True, slots=True)
 class Inapplicable:
     """Nothing can be said by this detector of this endpoint; never a pass."""
 
@@ -114,7 +153,7 @@ class NotYet:
     reason: str
 
 
-Statement = Scores | Factors | ExactP | Inapplicable
+Statement = Scores | Factors | ExactP | LogLikelihoods | Inapplicable
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,25 +8,28 @@ from enum import StrEnum
 from functools import reduce
 from typing import Self
 
+from monitor.drift.cause import Cause
 from monitor.drift.evidence import (
     Combining,
     Evidence,
     ExactP,
     Factors,
     Inapplicable,
+    LogLikelihoods,
     Scores,
     Statement,
     StreamKey,
     round_factor,
 )
 from monitor.drift.levels import DAY, Standing
+from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth, calibrated_mean
 
 # Of the states' form; another one is computed anew from observations.
 STATE_VERSION = 1
 
-Process = ScoreStream | Wealth | PValueProcess | AverageProcess
+Process = ScoreStream | Wealth | PValueProcess | AverageProcess | LikelihoodStream
 
 
 class Closing(StrEnum):
@@ -71,8 +74,24 @@ class StreamState:
     @property
     def calibrated(self) -> bool:
         """Whether its value may be more than shown. That of ranks may not: they take rounds for exchangeable, and reach
-        100 in nearly every other stream whose days differ."""
-        return not isinstance(self.process, ScoreStream) or self.process.bets is not None
+        100 in nearly every other stream whose days differ. Nor may a likelihood ratio, unless lawful replays showed it.
+        """
+        match self.process:
+            case ScoreStream(bets=bets):
+                return bets is not None
+            case LikelihoodStream(calibrated=calibrated):
+                return calibrated
+        return True
+
+    @property
+    def shown(self) -> float:
+        """What its endpoint may show of its value: of a likelihood ratio that only ranks causes, nothing."""
+        return 1.0 if isinstance(self.process, LikelihoodStream) and not self.calibrated else self.value
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """By likelihood, where the stream is of likelihoods; best first."""
+        return self.process.causes if isinstance(self.process, LikelihoodStream) else ()
 
     @property
     def why_not(self) -> str | None:
@@ -122,6 +141,8 @@ def started(says: Statement, rule: StreamRule) -> Process:
             return Wealth(rule.horizon, (0.0,) * len(each.factors))
         case ExactP(combining=Combining.MULTIPLY):
             return PValueProcess.start(rule.horizon)
+        case LogLikelihoods():
+            return LikelihoodStream.start(says)
         case _:
             return AverageProcess.start(rule.horizon)
 
@@ -136,6 +157,8 @@ def _fed(process: Process, evidence: Evidence) -> Process:
             return process.times(says.factors)
         case PValueProcess(), ExactP(combining=Combining.MULTIPLY) as says:
             return process.after(says.p)
+        case LikelihoodStream(), LogLikelihoods() as says:
+            return process.after(says)
         case AverageProcess(), Factors(combining=Combining.AVERAGE) as says:
             return process.after(round_factor(says.factors, says.combining))
         case AverageProcess(), ExactP(combining=Combining.AVERAGE) as says:

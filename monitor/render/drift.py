@@ -140,6 +140,7 @@ def _streams(streams: EndpointStreams) -> dict[str, Any]:
                 "calibrated": state.calibrated,
                 "verdict": stream_verdict(state).value,
                 "why_not": state.why_not,
+                "causes": [{"name": cause.name, "weight": cause.weight} for cause in state.causes],
             }
             for state in streams.streams.values()
         ],

@@ -18,10 +18,12 @@ from typing import Any
 from monitor.drift.decision import EndpointState, Level
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.levels import Calibration, Levels, Noise, Standing
+from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule, Today
 from monitor.drift.sequential import AverageProcess, EProcess, PValueProcess, Wealth
 from monitor.drift.streams import STATE_VERSION, Epoch, Process, StreamState
 from monitor.errors import StateVersionError, StorageError
+from monitor.store.stream_likelihoods import plain_ratio, ratio_of
 
 _ROUND = struct.Struct("<2d")
 _REMEDY = "Restore the database from a backup; evidence is kept, and `monitor drift replay` computes states from it."
@@ -168,6 +170,8 @@ def _process(process: Process) -> dict[str, Any]:
                 "rounds": process.rounds,
                 "value": float(process.value),
             }
+        case LikelihoodStream():
+            return {"kind": "likelihoods", **plain_ratio(process)}
 
 
 def _process_of(found: Mapping[str, Any]) -> Process:
@@ -180,6 +184,8 @@ def _process_of(found: Mapping[str, Any]) -> Process:
             return PValueProcess(_wealth_of(found))
         case "average":
             return AverageProcess(found["horizon"], found["rounds"], found["value"])
+        case "likelihoods":
+            return ratio_of(found)
     raise ValueError(found["kind"])
 
 

@@ -12,12 +12,14 @@ from monitor.drift.evidence import (
     ExactP,
     Factors,
     Inapplicable,
+    LogLikelihoods,
     Null,
     Scores,
     Statement,
     StreamKey,
 )
 from monitor.errors import StorageError
+from monitor.store.stream_likelihoods import likelihoods_of, plain_likelihoods
 from monitor.store.tables import StreamEvidence
 from monitor.store.text import foreign_text
 
@@ -61,6 +63,8 @@ def plain(says: Statement) -> dict[str, Any]:
         case ExactP():
             p = float(says.p)
             return {"kind": "exact_p", "p": p, "null": says.null.value, "combining": says.combining.value}
+        case LogLikelihoods():
+            return {"kind": "log_likelihoods", **plain_likelihoods(says)}
         case Inapplicable():
             return {"kind": "inapplicable", "reason": _short(says.reason)}
 
@@ -75,6 +79,8 @@ def statement(found: Mapping[str, Any]) -> Statement:
             return Factors(factors, Null(found["null"]), Combining(found["combining"]))
         case "exact_p":
             return ExactP(found["p"], Null(found["null"]), Combining(found["combining"]))
+        case "log_likelihoods":
+            return likelihoods_of(found)
         case "inapplicable":
             return Inapplicable(found["reason"])
     raise ValueError(f"no statement is of kind {found['kind']}")

@@ -9,8 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.drift.calibration import DAY, Calibration, Levels, Noise, Standing
+from monitor.drift.candidates import Hypotheses, LikelihoodRatio
 from monitor.drift.decision import EndpointState, Level
-from monitor.drift.evidence import Combining, Evidence, ExactP, Factors, Null, Scores, Statement, StreamKey, Tier
+from monitor.drift.evidence import (
+    Combining,
+    Evidence,
+    ExactP,
+    Factors,
+    LogLikelihoods,
+    Null,
+    Scores,
+    Statement,
+    StreamKey,
+    Tier,
+)
+from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule, Today
 from monitor.drift.sequential import AverageProcess, EProcess, PValueProcess, Wealth
 from monitor.drift.streams import STATE_VERSION, Epoch, StreamState, fold
@@ -23,6 +36,7 @@ from monitor.store.stream_codec import (
     pack_rounds,
     unpack_rounds,
 )
+from monitor.store.stream_evidence import plain, statement
 from tests.monitor.drift.rounds import days_of
 
 # Subnormals and both zeros too: whatever repr tells apart is another state.
@@ -51,8 +65,23 @@ score_streams = st.builds(
     counts,
     st.none() | floats,
 )
+named = st.lists(st.text(max_size=6), min_size=2, max_size=6, unique=True).map(tuple)
+hypotheses = st.builds(
+    lambda names, horizon, clip: Hypotheses(names[:1], names[1:], horizon, clip),
+    named,
+    st.integers(1, 2**53),
+    st.floats(0.0, allow_infinity=False, exclude_min=True),
+)
+logs = st.lists(floats, max_size=5).map(tuple)
+ratios = st.builds(
+    LikelihoodRatio, hypotheses, counts, floats, logs, logs, st.lists(floats | st.just(-np.inf), max_size=5).map(tuple)
+)
 processes = st.one_of(
-    score_streams, wealths, st.builds(PValueProcess, wealths), st.builds(AverageProcess, counts, counts, floats)
+    score_streams,
+    wealths,
+    st.builds(PValueProcess, wealths),
+    st.builds(AverageProcess, counts, counts, floats),
+    st.builds(LikelihoodStream, ratios, st.booleans()),
 )
 keys = st.builds(StreamKey, st.text(max_size=8), st.sampled_from(Tier), st.text(max_size=8))
 states = st.builds(
@@ -85,6 +114,18 @@ def test_rounds_come_back_bit_for_bit(given_rounds: list[Round]) -> None:
 
 
 unit = st.floats(0.0, 1.0)
+KNOWN = Hypotheses(("int8", "template"), ("bf16",), 9)
+chance = st.floats(-60.0, 0.0) | st.just(-np.inf)
+tokens = st.lists(st.tuples(chance | st.just(np.nan), chance, chance), min_size=1, max_size=4).map(tuple)
+
+
+@given(tokens, st.booleans())
+def test_log_likelihoods_come_back_bit_for_bit(rows: tuple[tuple[float, ...], ...], calibrated: bool) -> None:
+    says = LogLikelihoods(KNOWN, rows, calibrated)
+    written = json.loads(json.dumps(plain(says), allow_nan=False))
+    assert repr(statement(written)) == repr(says)
+
+
 said = st.one_of(
     st.lists(unit.map(lambda score: Scores((score,))), min_size=2, max_size=12),
     st.lists(st.floats(1e-9, 1.0).map(lambda p: ExactP(p, Null.REFERENCE, Combining.MULTIPLY)), min_size=2, max_size=9),
@@ -96,6 +137,7 @@ said = st.one_of(
         min_size=2,
         max_size=9,
     ),
+    st.lists(tokens.map(lambda rows: LogLikelihoods(KNOWN, rows)), min_size=2, max_size=9),
 )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import select, update
 
 from monitor.drift import sequential
 from monitor.drift.calibration import DAY
+from monitor.drift.candidates import Hypotheses
 from monitor.drift.decision import Event
-from monitor.drift.evidence import Scores, Tier
+from monitor.drift.evidence import LogLikelihoods, Scores, Tier
 from monitor.drift.score_stream import Round
-from monitor.errors import ReplayDiffersError, UsageError
+from monitor.errors import EvidenceRefusedError, ReplayDiffersError, UsageError
 from monitor.store import EndpointRecord, Store
 from monitor.store.stream_codec import encode_state
 from monitor.store.stream_evidence import plain
@@ -222,6 +225,39 @@ def test_epochs_that_go_on_from_one_another_are_replayed_each(
     for number, exactly in ((1, False), (2, True)):
         replayed = streams.replay(endpoint.id, number)
         assert (replayed.difference, replayed.exact) == (None, exactly)
+
+
+def test_likelihoods_are_replayed_bit_for_bit_and_one_that_was_changed_is_found(
+    store: Store, endpoint: EndpointRecord, streams: Streams
+) -> None:
+    watched, hypotheses = key(endpoint), Hypotheses(("int8", "int4"), ("bf16", "m0"), 100)
+    streams.open(endpoint.id, plan([watched]), at=AT)
+    rng = np.random.default_rng(0)
+
+    def rows() -> tuple[tuple[float, ...], ...]:
+        return tuple(map(tuple, np.log(rng.dirichlet(np.ones(5), 4))[:, :4].tolist()))
+
+    for minutes in range(5):
+        fed(store, endpoint, said(watched, LogLikelihoods(hypotheses, rows(), True), minutes), minutes=minutes)
+    other = LogLikelihoods(replace(hypotheses, clip=1.0), rows())
+    with pytest.raises(EvidenceRefusedError, match="other hypotheses need an epoch of their own"):
+        fed(store, endpoint, said(watched, other, 9), minutes=9)
+
+    replayed = streams.replay(endpoint.id, 0)
+    assert (replayed.evidence, replayed.exact, replayed.difference) == (5, True, None)
+    assert repr(replayed.final) == repr(streams.states(endpoint.id))
+    state = streams.states(endpoint.id).streams[watched]
+    assert {cause.name for cause in state.causes} == {"int8", "int4", "allowed"}
+
+    change(
+        store,
+        StreamEvidence,
+        StreamEvidence.sequence == 3,
+        says=plain(LogLikelihoods(hypotheses, rows(), True)),
+    )
+    found = streams.replay(endpoint.id, 0).difference
+    assert found is not None
+    assert (found.sequence, found.stream) == (3, watched)
 
 
 def test_a_baseline_that_was_changed_is_found(store: Store, endpoint: EndpointRecord, streams: Streams) -> None:

@@ -9,9 +9,21 @@ import pytest
 from sqlalchemy import func, select
 
 from monitor.drift.calibration import DAY
+from monitor.drift.candidates import Hypotheses
 from monitor.drift.decision import Event, Level
 from monitor.drift.endpoint_streams import EndpointStreams
-from monitor.drift.evidence import Combining, Evidence, Factors, Inapplicable, Null, Scores, Statement, StreamKey, Tier
+from monitor.drift.evidence import (
+    Combining,
+    Evidence,
+    Factors,
+    Inapplicable,
+    LogLikelihoods,
+    Null,
+    Scores,
+    Statement,
+    StreamKey,
+    Tier,
+)
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.drift.streams import Epoch, StreamState, fold
 from monitor.errors import EvidenceRefusedError, StorageError, UsageError
@@ -361,6 +373,11 @@ def test_states_follow_evidence_over_any_kind_of_stream(store: Store, endpoint: 
         key(endpoint, Tier.SAMPLING): Factors((float("inf"), 0.5, 1e-300), Null.REFERENCE, Combining.MULTIPLY),
         key(endpoint, Tier.DISTRIBUTION): Factors((0.5, 1.5), Null.EXCHANGEABLE, Combining.AVERAGE),
         key(endpoint, Tier.CAPABILITY): exact(0.3),
+        key(endpoint, Tier.GREEDY): LogLikelihoods(
+            Hypotheses(("int8", "int4"), ("bf16", "m0"), 100),
+            ((-0.1, float("nan"), -0.2, -0.3), (float("-inf"), -1.0, -1.5, -50.0)),
+            True,
+        ),
     }
     streams = Streams(store.sessions)
     streams.open(endpoint.id, plan(says), at=AT)
