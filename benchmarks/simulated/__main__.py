@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from benchmarks.simulated import beside, causes, delays, likelihoods, mixtures, nulls, whole_path
+from benchmarks.simulated import beside, causes, delays, likelihoods, mixtures, nulls, rebaselines, whole_path
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
 from monitor.drift.calibration import DAY
@@ -54,6 +54,7 @@ PARTS: dict[str, Part] = {
     "causes": lambda scale, seed: causes.cause_figures(_times(300, scale), seed=seed),
     "mixtures": mixtures.mixture_figures,
     "beside": lambda scale, seed: beside.figures(_times(400, scale), seed=seed),
+    "rebaselines": lambda scale, seed: rebaselines.figures(_times(2_000, scale), seed=seed),
     "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 

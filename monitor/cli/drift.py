@@ -12,7 +12,15 @@ from monitor.cli.consensus import consensus
 from monitor.cli.output import print_json, print_message, stdout_console
 from monitor.cli.recorded import opened_store, recorded_endpoints
 from monitor.errors import ReplayDiffersError, UsageError
-from monitor.render.drift import ReplayedEpoch, epochs_table, replay_document, run_head, run_table, sum_of
+from monitor.render.drift import (
+    ReplayedEpoch,
+    against_lines,
+    epochs_table,
+    replay_document,
+    run_head,
+    run_table,
+    sum_of,
+)
 from monitor.render.streams import document_of
 from monitor.render.streams_terminal import print_streams
 from monitor.store import Store
@@ -104,6 +112,8 @@ def _print(epochs: list[ReplayedEpoch], provider: str | None) -> None:
     if provider is not None:
         if epochs:
             stdout_console().print(epochs_table(epochs))
+            for line in against_lines(epochs):
+                typer.echo(line)
         else:
             print_message(f"No streams of {provider} are kept yet.")
         return

@@ -95,6 +95,11 @@ def calibrate(
     return Calibration(Standing.READY, str(levels), noise, levels)
 
 
+def whole_days(at: FloatArray, scores: FloatArray, days: int) -> FloatArray:
+    """Mean scores of the last `days` days, or fewer, that `calibrate` would count; arrays as there."""
+    return _Blocks.of(at, scores, days).days if scores.size else np.zeros(0)
+
+
 def _too_short(blocks: _Blocks, days: int) -> str | None:
     if len(blocks.means) < days:
         return f"{len(blocks.means)} of {days} days"

@@ -51,6 +51,11 @@ PROFILES = tuple(name for name in _KNOWN if name not in ("template", "swap"))
 FORMS = (*ALIASES, *_KNOWN, "swap=30%", "temperature=0.9", "schema=95%", "0.05nat")
 
 
+def small_model() -> dict[str, float]:
+    """Distances of profiles from fp32 in nats, for a ruler where the endpoint's own reference was not asked."""
+    return {name: shift for name in PROFILES if (shift := _KNOWN[name].shift) is not None}
+
+
 def target_of(text: str, distances: Mapping[str, float]) -> Target:
     """distances: of profiles, and of "template", from what the endpoint may run, in nats, where its reference was
     asked; they go before a small model's. Raises ValueError that says what is wrong with `text`."""

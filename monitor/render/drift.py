@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.table import Table
@@ -13,6 +13,7 @@ from rich.text import Text
 from monitor.drift.decision import stream_verdict
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import StreamKey
+from monitor.drift.first_baseline import AgainstFirst
 from monitor.drift.streams import StreamState
 from monitor.redaction import safe_text
 from monitor.render.alerts import iso, minute, plain_table
@@ -83,6 +84,15 @@ def run_head(epoch: ReplayedEpoch, run: ReplayedRun) -> str:
     )
 
 
+def against_lines(epochs: Sequence[ReplayedEpoch]) -> list[str]:
+    """A line for each new baseline that was held against the first one for ever."""
+    return [
+        safe_text(f"{one.endpoint.model}, epoch {one.replayed.epoch.number}, {_name(key)}: {found}")
+        for one in epochs
+        for key, found in sorted(one.replayed.epoch.against_first.items())
+    ]
+
+
 def sum_of(epoch: ReplayedEpoch) -> str:
     found = epoch.replayed
     return f"{found.evidence} pieces of evidence and {found.looks} looks computed anew: {epoch.outcome}."
@@ -105,11 +115,23 @@ def _item(one: ReplayedEpoch) -> dict[str, Any]:
         "closed_at": iso(found.epoch.closed_at),
         "why": found.epoch.why,
         "note": found.epoch.note,
+        "against_first": [_against(key, against) for key, against in sorted(found.epoch.against_first.items())],
         "evidence": found.evidence,
         "looks": found.looks,
         "replay": one.outcome,
         "final": _streams(found.final),
         "run": None if found.run is None else _run(found.run),
+    }
+
+
+def _against(key: StreamKey, found: AgainstFirst) -> dict[str, Any]:
+    return {
+        "tier": key.tier.value,
+        "probe_set": key.probe_set,
+        "told": found.told,
+        "alpha": found.alpha,
+        "said": str(found),
+        **asdict(found),
     }
 
 

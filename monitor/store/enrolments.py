@@ -63,6 +63,22 @@ def current(session: Session, endpoint_id: str) -> Kept | None:
         return Kept(row.suite_version, None, row.made_at)
 
 
+def open_id(session: Session, endpoint_id: str) -> int | None:
+    return session.scalars(
+        select(EnrolmentRow.id).where(EnrolmentRow.endpoint_id == endpoint_id, EnrolmentRow.closed_at.is_(None))
+    ).one_or_none()
+
+
+def read(session: Session, enrolment_id: int) -> Enrolment | None:
+    """Any one that ever was; None where another release wrote it."""
+    try:
+        return Enrolment.from_json(
+            session.scalars(select(EnrolmentRow.body).where(EnrolmentRow.id == enrolment_id)).one()
+        )
+    except ValueError:
+        return None
+
+
 def keep(session: Session, run: Run, kept: Kept, at: datetime) -> None:
     """In place of the one that was open. Raises ValueError for one that has no enrolment."""
     if kept.enrolment is None:

@@ -22,6 +22,7 @@ from monitor.store.baselines import hold
 from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint
 from monitor.store.stream_evidence import statement
+from monitor.store.stream_first import keep_against_first
 from monitor.store.stream_recorded import current
 from monitor.store.stream_records import EpochPlan
 from monitor.store.stream_rows import Beginning, begin, epoch_of, key_of, open_epoch, plain_plan, planned
@@ -46,16 +47,23 @@ def open_first(
         raise EvidenceRefusedError(
             f"Endpoint {endpoint_id} has an epoch already, {last}.", remedy="Close it: the next one goes on from it."
         )
-    return _opened(session, endpoint_id, 0, plan, {}, baselines, at)
+    return _opened(session, endpoint_id, 0, plan, {}, baselines, {}, at)
 
 
 def turn(
-    session: Session, endpoint_id: str, why: EpochEnd, plan: EpochPlan, baselines: Baselines | None, at: datetime
+    session: Session,
+    endpoint_id: str,
+    why: EpochEnd,
+    plan: EpochPlan,
+    baselines: Baselines | None,
+    at: datetime,
+    firsts: Baselines | None = None,
 ) -> EndpointStreams:
     """Close the open epoch and open the next one.
 
     Streams that are watched on by the same rule keep their levels, or take them from `baselines` where these are given;
-    the others begin anew. All evidence starts at 1. Raises EvidenceRefusedError where no epoch is open.
+    the others begin anew. All evidence starts at 1. New baselines are held against the first ones for ever; `firsts`
+    are these where they are scored anew. Raises EvidenceRefusedError where no epoch is open.
     """
     hold(session, endpoint_id)
     epoch = open_epoch(session, endpoint_id)
@@ -72,7 +80,7 @@ def turn(
         .values(closed_at=at)
     )
     session.flush()
-    return _opened(session, endpoint_id, epoch.number + 1, plan, before.streams, baselines, at)
+    return _opened(session, endpoint_id, epoch.number + 1, plan, before.streams, baselines, firsts or {}, at)
 
 
 def expire(session: Session, endpoint_id: str, at: datetime) -> EndpointStreams:
@@ -82,17 +90,22 @@ def expire(session: Session, endpoint_id: str, at: datetime) -> EndpointStreams:
 
 
 def change_stack(
-    session: Session, endpoint_id: str, plan: EpochPlan, baselines: Baselines, at: datetime
+    session: Session,
+    endpoint_id: str,
+    plan: EpochPlan,
+    baselines: Baselines,
+    at: datetime,
+    firsts: Baselines | None = None,
 ) -> EndpointStreams:
     """Our engine, a library of it or a detector is another: `baselines` are the rounds of each stream's baseline as the
-    new one scores them."""
+    new one scores them, `firsts` those of the first one for ever, as far as they can be scored."""
     hold(session, endpoint_id)
     before = open_epoch(session, endpoint_id).stack
     if plan.stack == before:
         raise EvidenceRefusedError(
             f"The stack of endpoint {endpoint_id} is {before} already.", remedy="Nothing needs to be done."
         )
-    opened = turn(session, endpoint_id, EpochEnd.OUR_STACK, plan, baselines, at)
+    opened = turn(session, endpoint_id, EpochEnd.OUR_STACK, plan, baselines, at, firsts)
     log_change(session, endpoint_id, ChangeKind.ENGINE, f"our stack: {before} before, {plan.stack} now", at)
     return opened
 
@@ -147,31 +160,45 @@ def _opened(
     plan: EpochPlan,
     before: Mapping[StreamKey, StreamState],
     baselines: Baselines | None,
+    firsts: Baselines,
     at: datetime,
 ) -> EndpointStreams:
     _check(endpoint_id, plan)
     row = EndpointEpoch(
-        endpoint_id=endpoint_id, number=number, stack=plan.stack, escalation=plain_plan(plan.escalation), opened_at=at
+        endpoint_id=endpoint_id,
+        number=number,
+        stack=plan.stack,
+        escalation=plain_plan(plan.escalation),
+        enrolment_id=enrolments.open_id(session, endpoint_id),
+        opened_at=at,
     )
     session.add(row)
     session.flush()
     epoch = epoch_of(row)
     beginnings = [
-        _beginning(StreamState(key, rule, epoch), before.get(key), baselines) for key, rule in plan.streams.items()
+        _beginning(StreamState(key, rule, epoch), before.get(key), baselines, firsts)
+        for key, rule in plan.streams.items()
     ]
     begin(session, row, 0, beginnings, at)
+    keep_against_first(session, row, at)
     return EndpointStreams.opened(epoch, [one.state for one in beginnings], planned(row))
 
 
-def _beginning(new: StreamState, prior: StreamState | None, baselines: Baselines | None) -> Beginning:
-    given = None if baselines is None else baselines.get(new.key)
-    baseline = None if given is None else tuple(Round(float(one.at), float(one.score)) for one in given)
+def _beginning(
+    new: StreamState, prior: StreamState | None, baselines: Baselines | None, firsts: Baselines
+) -> Beginning:
+    baseline = None if baselines is None else _rounds_of(baselines, new.key)
     # A baseline of a stream that was given nothing yet is its first one.
     if prior is None or prior.rule != new.rule or (baseline is not None and prior.process is None):
         begun = Begun.NEW
     else:
         begun = Begun.RENEWED if baselines is None else Begun.REBASED
-    return Beginning(begun, opening(begun, new, prior, baseline), baseline)
+    return Beginning(begun, opening(begun, new, prior, baseline), baseline, _rounds_of(firsts, new.key))
+
+
+def _rounds_of(baselines: Baselines, key: StreamKey) -> tuple[Round, ...] | None:
+    given = baselines.get(key)
+    return None if given is None else tuple(Round(float(one.at), float(one.score)) for one in given)
 
 
 def _check(endpoint_id: str, plan: EpochPlan) -> None:

@@ -16,6 +16,7 @@ from monitor.store.vocabulary import EpochEnd
 if TYPE_CHECKING:
     from monitor.drift.evidence import Evidence
     from monitor.drift.findings import Finding
+    from monitor.drift.first_baseline import AgainstFirst
     from monitor.drift.listing import Listing
 
 
@@ -31,6 +32,8 @@ class EpochPlan:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
+    """`against_first`: how far what its streams were begun with is from the first ones for ever."""
+
     endpoint_id: str
     number: int
     stack: str
@@ -39,6 +42,7 @@ class EpochRecord:
     why: EpochEnd | None
     note: str | None
     closed_by: str | None
+    against_first: Mapping[StreamKey, AgainstFirst]
 
 
 @dataclass(frozen=True, slots=True)

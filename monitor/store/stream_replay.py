@@ -12,7 +12,9 @@ from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import StreamKey
 from monitor.drift.streams import STATE_VERSION
 from monitor.errors import ReplayDiffersError, UsageError
+from monitor.store.first_codec import encode_against
 from monitor.store.stream_codec import digest, encode_state
+from monitor.store.stream_first import against_first
 from monitor.store.stream_recorded import Fed, Followed, Recorded, Step
 from monitor.store.stream_records import Difference, Replayed, ReplayedRun
 from monitor.store.stream_rows import looked_values, record_of, save_state, states_of
@@ -47,6 +49,8 @@ def replay(session: Session, epoch: EndpointEpoch, run_id: str | None = None) ->
     recorded, rows = Recorded(session, epoch), states_of(session, epoch.id)
     followed, now = Followed(recorded), recorded.opened()
     check = _Check(exact={row.version for row in rows.values()} <= {STATE_VERSION})
+    if check.exact:
+        _check_against_first(session, recorded, check)
     run = None if run_id is None else _OfRun(run_id)
     try:
         for step in recorded.steps():
@@ -66,7 +70,7 @@ def replay(session: Session, epoch: EndpointEpoch, run_id: str | None = None) ->
             key = recorded.places[stream_epoch_id].key
             check.differ(sequence, key, f"state {kept} of {row.sequence}", f"state {computed} of {sequence}")
     return Replayed(
-        record_of(epoch),
+        record_of(session, epoch),
         len(recorded.evidence),
         len(recorded.looks),
         check.exact,
@@ -74,6 +78,15 @@ def replay(session: Session, epoch: EndpointEpoch, run_id: str | None = None) ->
         None if run is None else run.replayed(),
         check.difference,
     )
+
+
+def _check_against_first(session: Session, recorded: Recorded, check: _Check) -> None:
+    for row, key in recorded.places.values():
+        found = None if row.escalation else against_first(session, row)
+        computed = None if found is None else encode_against(found)
+        check.differ(
+            0, key, f"against the first baseline {row.against_first}", f"against the first baseline {computed}"
+        )
 
 
 @dataclass

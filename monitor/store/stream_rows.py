@@ -17,6 +17,7 @@ from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.drift.streams import Epoch, StreamState
 from monitor.errors import EvidenceRefusedError
+from monitor.store.first_codec import decode_against
 from monitor.store.once import insert_once
 from monitor.store.stream_codec import (
     decode_endpoint,
@@ -46,6 +47,7 @@ class Beginning(NamedTuple):
     begun: Begun
     state: StreamState
     baseline: tuple[Round, ...] | None = None
+    first: tuple[Round, ...] | None = None
 
 
 def open_epoch(session: Session, endpoint_id: str) -> EndpointEpoch:
@@ -64,9 +66,14 @@ def epoch_of(row: EndpointEpoch) -> Epoch:
     return Epoch(row.number, row.opened_at.timestamp(), row.stack)
 
 
-def record_of(row: EndpointEpoch) -> EpochRecord:
+def record_of(session: Session, row: EndpointEpoch) -> EpochRecord:
+    against = {
+        place.key: decode_against(place.row.against_first)
+        for place in places(session, row.id)
+        if place.row.against_first is not None
+    }
     return EpochRecord(
-        row.endpoint_id, row.number, row.stack, row.opened_at, row.closed_at, row.why, row.note, row.closed_by
+        row.endpoint_id, row.number, row.stack, row.opened_at, row.closed_at, row.why, row.note, row.closed_by, against
     )
 
 
@@ -131,7 +138,7 @@ def begin(
     session: Session, epoch: EndpointEpoch, escalation: int, beginnings: Iterable[Beginning], at: datetime
 ) -> None:
     """Enter streams into an epoch, or into an escalation of it, with their first states."""
-    for begun, state, baseline in beginnings:
+    for begun, state, baseline, first in beginnings:
         row = StreamEpoch(
             stream_id=_stream_id(session, state.key, at),
             epoch_id=epoch.id,
@@ -139,6 +146,7 @@ def begin(
             begun=begun,
             rule=plain_rule(state.rule),
             baseline=None if baseline is None else pack_rounds(baseline),
+            first_baseline=None if first is None else pack_rounds(first),
             opened_at=at,
         )
         session.add(row)

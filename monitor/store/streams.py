@@ -44,9 +44,17 @@ class Streams:
         with self._sessions.write() as session:
             return stream_epochs.expire(session, endpoint_id, at)
 
-    def change_stack(self, endpoint_id: str, plan: EpochPlan, baselines: Baselines, *, at: datetime) -> EndpointStreams:
+    def change_stack(
+        self,
+        endpoint_id: str,
+        plan: EpochPlan,
+        baselines: Baselines,
+        *,
+        at: datetime,
+        firsts: Baselines | None = None,
+    ) -> EndpointStreams:
         with self._sessions.write() as session:
-            return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at)
+            return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at, firsts)
 
     def replan(self, endpoint_id: str, plan: EpochPlan, *, at: datetime) -> EndpointStreams:
         """Watch other streams from now on."""
@@ -84,7 +92,7 @@ class Streams:
             rows = session.scalars(
                 select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id).order_by(EndpointEpoch.number)
             )
-            return [record_of(row) for row in rows]
+            return [record_of(session, row) for row in rows.all()]
 
     def rounds(self, endpoint_id: str, since: datetime) -> dict[StreamKey, tuple[Round, ...]]:
         with self._sessions.read() as session:

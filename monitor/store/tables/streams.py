@@ -33,7 +33,8 @@ class Stream(Table):
 
 class EndpointEpoch(Table):
     """One at a time is open. `stack` is the digest of our engine, its libraries and the detectors; `escalation` lists
-    the streams that an escalation asks, with their rules."""
+    the streams that an escalation asks, with their rules; `enrolment_id` is what was open when it began, so that
+    log-probabilities are scored against it."""
 
     __tablename__ = "endpoint_epoch"
     __table_args__ = (
@@ -46,6 +47,7 @@ class EndpointEpoch(Table):
     number: Mapped[int]
     stack: Mapped[str] = mapped_column(String(128))
     escalation: Mapped[list[Any]] = mapped_column(Json)
+    enrolment_id: Mapped[int | None] = mapped_column(BIG_KEY, ForeignKey("enrolment.id"))
     opened_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
     why: Mapped[EpochEnd | None] = mapped_column(word(EpochEnd, "why"))
@@ -55,7 +57,9 @@ class EndpointEpoch(Table):
 
 class StreamEpoch(Table):
     """A stream within an epoch of its endpoint, or (`escalation` counts from 1) within an escalation of that epoch.
-    `baseline` holds the rounds that it was begun with, packed (monitor/store/stream_codec.py)."""
+    `baseline` holds the rounds that it was begun with, `first_baseline` the first ones for ever as a new stack of ours
+    scores them, both packed (monitor/store/stream_codec.py). Computed: `against_first`, how far what it was begun with
+    is from the first ones (monitor/store/stream_first.py)."""
 
     __tablename__ = "stream_epoch"
     __table_args__ = (UniqueConstraint("stream_id", "epoch_id", "escalation"), Index(None, "epoch_id"))
@@ -67,6 +71,8 @@ class StreamEpoch(Table):
     begun: Mapped[Begun] = mapped_column(word(Begun, "begun"))
     rule: Mapped[dict[str, Any]]
     baseline: Mapped[bytes | None] = mapped_column(LargeBinary)
+    first_baseline: Mapped[bytes | None] = mapped_column(LargeBinary)
+    against_first: Mapped[str | None] = mapped_column(Text)
     opened_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
 

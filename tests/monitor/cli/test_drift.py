@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import update
 
 from monitor.drift.evidence import Inapplicable, Tier
+from monitor.drift.score_stream import Round
 from monitor.store import EndpointRecord, Store
 from monitor.store.streams import Streams
 from monitor.store.tables import StreamEvidence
 from tests.monitor.cli.commands import Monitor
 from tests.monitor.store.material import AT, finished_run, later
-from tests.monitor.store.streamed import STACK, begun, exact, key, plan, said
+from tests.monitor.store.streamed import STACK, baseline, begun, exact, key, plan, said
 
 
 @pytest.fixture
@@ -136,3 +137,21 @@ def test_nothing_was_ever_saved(monitor: Monitor, folder: Path, data_dir: Path) 
     assert ran.code == 2
     assert "There is no run run_1." in ran.err
     assert not data_dir.exists()
+
+
+def test_a_new_baseline_is_told_against_the_first_one(monitor: Monitor, store: Store, endpoint: EndpointRecord) -> None:
+    streams, watched = Streams(store.sessions), key(endpoint, Tier.LOGPROBS, "anchors-1")
+    streams.open(endpoint.id, plan([watched]), baselines={watched: baseline()}, at=AT)
+    moved = [Round(one.at, one.score + 0.3) for one in baseline(1)]
+    streams.accept(endpoint.id, {watched: moved}, note="announced", actor="ada", at=later(1))
+
+    ran = monitor("drift", "replay", "--provider", "acme")
+    items = monitor("drift", "replay", "--provider", "acme", "--json").document["items"]
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "smol, epoch 1, T1 anchors-1: it has moved since the first baseline (comparison 1, α 0.005)" in ran.out
+    (found,) = items[1]["against_first"]
+    assert (items[0]["against_first"], found["tier"], found["told"], found["means"]) == ([], "T1", True, None)
+    assert found["level"]["value"] > 0.25
+    assert found["level"]["p"] < found["alpha"] == 0.005
+    assert "mean score" in found["said"]
