@@ -1,4 +1,4 @@
-"""Re-baselining: how soon a ramp of accepted changes shows against the first baseline, and that nothing else does."""
+"""Re-baselining: regimes that settle, and how soon a ramp of accepted changes shows against the first baseline."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from benchmarks.simulated.rounds import (
     day_rates,
     mixed,
 )
-from monitor.drift.calibration import DAY
+from monitor.drift.calibration import DAY, calibrate
 from monitor.drift.fingerprint import EnrolledPrompt, Enrolment
 from monitor.drift.first_baseline import ALPHA, MeansMove, level_move, means_move, share_of_error
 from monitor.drift.paths import bets_paths
 from monitor.drift.score_stream import Round
+from monitor.drift.settling import moved_p
 
 UNCHANGED, RAMP = 24, 12
 SETTLED_DAYS = 3
@@ -33,6 +34,7 @@ STEP, NATS = 0.02, 0.014
 _MARGIN = 0.02
 # Nats of an answer, and of what a day's answers share.
 _NOISE, _DAY_NOISE = 0.03, 0.01
+_UNSTEADY = 0.005
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,25 @@ def figures(endpoints: int, *, seed: int = 0) -> Iterator[Figure]:
     of_means = [Endpoint(rng, nats=NATS).means(RAMP) for _ in range(few)]
     yield Figure(f"log-probabilities, {NATS} nat further each time: {ramp}", _median(of_means), "", RAMP)
     yield Figure(f"the stream itself reaches 1,000 within the epoch of one such step ({few})", _seen(rng, few), "")
+    yield from settling_figures(few, seed=seed)
+
+
+def settling_figures(regimes: int, *, seed: int = 0) -> Iterator[Figure]:
+    """Half of the queries go elsewhere, for 72 hours; and a fifth more in the middle of them."""
+    rng = np.random.default_rng(seed)
+    refused = [_moved(rng, 0.0) <= _UNSTEADY for _ in range(regimes)]
+    yield share("72 hours of a steady regime, days that differ, taken for a move", refused, _UNSTEADY, "0.5 %")
+    found = np.mean([_moved(rng, 0.2) <= _UNSTEADY for _ in range(regimes)])
+    yield Figure(f"72 hours with a move of 0.2 in their middle, taken for one ({regimes})", float(found), "")
+
+
+def _moved(rng: np.random.Generator, step: float) -> float:
+    lawful = border_rounds(rng, day_rates(rng, 1, CALIBRATION_DAYS))[0]
+    noise = calibrate(np.arange(lawful.size) * DAY / HOURS, lawful).noise
+    shares = np.repeat(mixed(day_rates(rng, 1, 3), 0.5), HOURS, axis=1)
+    shares[:, shares.shape[1] // 2 :] += step
+    blocks = (rng.binomial(10, np.minimum(1.0, shares)) / 10).reshape(-1, 6).mean(axis=1)
+    return 1.0 if noise is None else moved_p(blocks, noise, 3.0 * DAY, 0.25 * _MARGIN)
 
 
 def _seen(rng: np.random.Generator, endpoints: int) -> float:

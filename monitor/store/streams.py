@@ -16,7 +16,7 @@ from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import Evidence, StreamKey
 from monitor.drift.score_stream import Round
 from monitor.errors import UsageError
-from monitor.store import stream_adding, stream_epochs, stream_recorded, stream_replay
+from monitor.store import stream_adding, stream_epochs, stream_recorded, stream_replay, stream_settling
 from monitor.store.session import Sessions
 from monitor.store.stream_epochs import Baselines
 from monitor.store.stream_records import Added, EpochPlan, EpochRecord, Replayed
@@ -55,6 +55,10 @@ class Streams:
     ) -> EndpointStreams:
         with self._sessions.write() as session:
             return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at, firsts)
+
+    def settle(self, endpoint_id: str, *, at: datetime) -> EndpointStreams | None:
+        with self._sessions.write() as session:
+            return stream_settling.settle(session, endpoint_id, at)
 
     def replan(self, endpoint_id: str, plan: EpochPlan, *, at: datetime) -> EndpointStreams:
         """Watch other streams from now on."""

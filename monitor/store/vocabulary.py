@@ -108,12 +108,13 @@ class ChangeKind(StrEnum):
 
 class EpochEnd(StrEnum):
     """Why an epoch of an endpoint's streams was closed: its time was over, our engine or a detector changed, a person
-    accepted what the endpoint is now, or other streams are to be watched."""
+    accepted what the endpoint is now, other streams are to be watched, or what came since a drift has settled."""
 
     EXPIRED = "expired"
     OUR_STACK = "our_stack"
     ACCEPTED = "accepted"
     REPLANNED = "replanned"
+    SETTLED = "settled"
 
 
 class LookKind(StrEnum):

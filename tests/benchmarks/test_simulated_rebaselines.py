@@ -27,6 +27,6 @@ def test_a_ramp_of_steps_that_no_stream_sees_is_told_before_its_end() -> None:
 
 def test_every_row_is_there_and_met() -> None:
     rows = list(figures(20))
-    assert len(rows) == 6
+    assert len(rows) == 8
     assert not any(row.missed for row in rows)
     assert "rebaselines" in PARTS

@@ -365,3 +365,24 @@ def test_streams_come_with_0010_and_go_without_it_and_leave_runs_as_they_are(dat
 _STREAM_TABLES = (
     "stream", "endpoint_epoch", "stream_epoch", "stream_state", "stream_evidence", "endpoint_look", "enrolment",
 )  # fmt: skip
+
+
+def test_a_settled_epoch_is_an_accepted_one_to_a_program_before_0014(database_url: str) -> None:
+    with Store.open(database_url, at=AT) as store:
+        endpoint = store.ensure_endpoint(identity(), at=AT)
+        streams, watched = Streams(store.sessions), StreamKey(endpoint.id, Tier.SAMPLING, "draws-1")
+        streams.open(endpoint.id, EpochPlan("stack-1", {watched: StreamRule()}), at=AT)
+        streams.expire(endpoint.id, at=later(1))
+    with connect(database_url) as connection, connection.begin():
+        connection.execute(text("UPDATE endpoint_epoch SET why = 'settled' WHERE number = 0"))
+    before = row_counts(database_url)
+
+    migrate(database_url, "0013")
+    with connect(database_url) as connection:
+        kept = {*connection.execute(text("SELECT number, why FROM endpoint_epoch"))}
+    migrate(database_url, "head")
+
+    assert kept == {(0, "accepted"), (1, None)}
+    assert row_counts(database_url) == before
+    with Store.open(database_url, at=AT) as store:
+        assert [one.why for one in Streams(store.sessions).epochs(endpoint.id)] == ["accepted", None]
