@@ -28,7 +28,7 @@ from monitor.drift.rule import Verdict
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.stack import DETECTORS
 from monitor.standing import STREAMS
-from monitor.store import enrolments, stream_adding, stream_epochs, stream_recorded
+from monitor.store import enrolments, stream_adding, stream_epochs, stream_recorded, stream_settling
 from monitor.store.baselines import hold
 from monitor.store.enrolments import Kept, Window
 from monitor.store.records import EvidenceRecord
@@ -63,6 +63,7 @@ def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord |
     """What the endpoint's streams came to, where there is anything to say of it: from an E of 20 on, and until what was
     said before is taken back. The run is held already, and everything it found is stored."""
     hold(session, run.endpoint_id)
+    stream_settling.settle(session, run.endpoint_id, at)
     now, fresh = _opened(session, run, fed, at)
     evidence = _evidence(session, run, fed, fresh=fresh)
     watched = [one for one in evidence if one.stream in now.streams]
@@ -154,15 +155,22 @@ def _baselines(session: Session, run: Run, made: _Made | None, before: EndpointS
     found = anchor_rounds(run.endpoint_id, kept.enrolment, runs)
     if fresh or before is None:
         return found
-    return {key: [one for one in rounds if one.at <= _last(before, key)] for key, rounds in found.items()}
+    kept_of = {key: _span(before, key) for key in found}
+    return {
+        key: [one for one in rounds if kept_of[key][0] <= one.at <= kept_of[key][1]] for key, rounds in found.items()
+    }
 
 
-def _last(before: EndpointStreams, key: StreamKey) -> float:
-    """When the last round was that the stream's levels came from; without levels any round is one to take them from."""
+def _span(before: EndpointStreams, key: StreamKey) -> tuple[float, float]:
+    """When the first and the last round were that the stream's levels came from; without levels any round is one to
+    take them from, but none from before what it holds: that was another regime."""
     state = before.streams.get(key)
-    if state is None or not isinstance(state.process, ScoreStream) or state.process.baseline is None:
-        return float("inf")
-    return state.process.baseline[1]
+    process = None if state is None else state.process
+    if not isinstance(process, ScoreStream):
+        return float("-inf"), float("inf")
+    if process.baseline is not None:
+        return process.baseline
+    return process.past[0].at if process.past else float("-inf"), float("inf")
 
 
 def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evidence]:
@@ -182,6 +190,8 @@ def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evid
 
 def _told(session: Session, run: Run, now: EndpointStreams) -> EvidenceRecord | None:
     verdict = endpoint_verdict(now.state, now.streams.values())
+    if now.state.level < Level.SUSPECT and stream_settling.waits_for_a_person(session, run.endpoint_id):
+        return None
     before = select(StandingEvidence.metric).where(
         StandingEvidence.endpoint_id == run.endpoint_id, StandingEvidence.metric == STREAMS
     )

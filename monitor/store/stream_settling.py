@@ -46,6 +46,15 @@ def settle(session: Session, endpoint_id: str, at: datetime) -> EndpointStreams 
     return opened
 
 
+def waits_for_a_person(session: Session, endpoint_id: str) -> bool:
+    """Whether the open epoch goes on from a drift that has settled and that nobody has accepted since: what was said of
+    it is not taken back."""
+    ended = select(EndpointEpoch.why).where(
+        EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.why.in_((EpochEnd.SETTLED, EpochEnd.ACCEPTED))
+    )
+    return session.scalars(ended.order_by(EndpointEpoch.number.desc()).limit(1)).one_or_none() is EpochEnd.SETTLED
+
+
 def _drifted_at(session: Session, epoch: EndpointEpoch) -> datetime | None:
     """The look that said drift, which stays for the epoch."""
     said = select(EndpointLook.at).where(EndpointLook.epoch_id == epoch.id, EndpointLook.level == StreamLevel.DRIFT)

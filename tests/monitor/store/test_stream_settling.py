@@ -9,18 +9,22 @@ from threading import Barrier
 import pytest
 from sqlalchemy import select
 
+from monitor.alerts.rule import BUILT_IN
+from monitor.alerts.signals import Verdicted
 from monitor.drift.decision import Event, Level
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.score_stream import Round, ScoreStream
 from monitor.errors import StorageError
+from monitor.standing import STREAMS
 from monitor.store import EndpointRecord, Store
 from monitor.store.alerts import Alerts
 from monitor.store.streams import Streams
 from monitor.store.tables import AuditEntry, ChangeEvent
-from monitor.store.vocabulary import ChangeKind, EpochEnd
+from monitor.store.vocabulary import AlertState, ChangeKind, EpochEnd
 from tests.monitor.store.material import AT, identity, later
 from tests.monitor.store.streamed import NOON, STACK, baseline, begun, fed, key, plan, scored
 from tests.monitor.store.test_alerts import all_of, firing
+from tests.monitor.store.test_feeding import Made
 
 HOURS = 90
 MOVED_AT = 6
@@ -136,6 +140,37 @@ def test_an_endpoint_settles_by_its_own_rounds(store: Store, endpoint: EndpointR
     drifting(store, endpoint, MOVED_AT + 20)
     assert streams.settle(endpoint.id, at=hour(HOURS)) is None
     assert streams.settle(other.id, at=hour(HOURS)) is not None
+
+
+def test_the_runs_of_checks_settle_it_and_its_alert_waits_for_a_person(
+    store: Store, endpoint: EndpointRecord, streams: Streams
+) -> None:
+    made = Made(store, endpoint)
+    made.runs(120, feeds=False)
+    made.runs(8)
+    made.moved = 0.05
+    last = ""
+    while streams.states(endpoint.id).state.level is not Level.DRIFT:
+        last = made.run()
+    (evidence,) = store.evidence(last)
+    drifted = Verdicted("chk_1", made.at, STREAMS, evidence.verdict, proven=True)
+    alerts = Alerts(store.sessions)
+    (alert_id,) = alerts.apply(endpoint.id, {}, [drifted], BUILT_IN, at=made.at)
+
+    said = [store.evidence(run) for run in made.runs(40)]
+
+    assert [one.why for one in streams.epochs(endpoint.id)] == [EpochEnd.SETTLED, None]
+    assert streams.states(endpoint.id).state.level is Level.QUIET
+    assert said[0] != ()
+    assert said[-1] == ()
+    assert alerts.show(alert_id).state is AlertState.FIRING
+    # An upgrade of ours scores the new regime's rounds anew, and none of before.
+    began = made.score_stream().past[0].at
+    made.stack = "stack-2"
+    made.run()
+    assert made.score_stream().past[0].at == began
+    streams.accept(endpoint.id, {}, note="they said so", actor="ada", at=made.at)
+    assert alerts.show(alert_id).state is AlertState.RESOLVED
 
 
 def test_of_two_that_settle_it_at_once_one_does(store: Store, endpoint: EndpointRecord, streams: Streams) -> None:
