@@ -11,11 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
+from monitor.drift import broken_calls
 from monitor.drift.observation import FloatArray
 
-# Alternatives of a count, in multiples of the lawful share, and the largest one that is bet on.
-_MULTIPLES = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
-_MOST = 0.9
 # Alternatives of a sampler (DETECTION.md §2.3): temperatures, and what becomes of the tokens that are not listed.
 _TEMPERATURES = (0.7, 0.85, 0.93, 1.07, 1.15)
 _COOLER, _WARMER, _CUT = 0.8, 1.15, 0.3
@@ -73,17 +71,14 @@ class Counted:
 
     @property
     def alternatives(self) -> FloatArray:
-        shares = np.minimum(_MOST, self.lawful * np.array(_MULTIPLES))
-        return np.unique(shares[shares > self.lawful])
+        return broken_calls.alternatives(self.lawful)
 
     def factors(
         self, rng: np.random.Generator, endpoints: int, rounds: int, requests: int, *, changed: bool
     ) -> FloatArray:
         asked = requests * self.events
-        bad = rng.binomial(asked, self.changed if changed else self.lawful, (endpoints, rounds, 1))
-        q, p = self.alternatives, self.lawful
-        ratios = bad * np.log(q / p) + (asked - bad) * np.log((1.0 - q) / (1.0 - p))
-        return np.asarray(np.exp(np.minimum(_MOST_NATS, ratios)))
+        bad = rng.binomial(asked, self.changed if changed else self.lawful, (endpoints, rounds))
+        return np.asarray(np.exp(broken_calls.log_factors(bad, asked, self.lawful)))
 
 
 @dataclass(frozen=True)
