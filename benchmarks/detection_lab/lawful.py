@@ -14,17 +14,22 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Lawful:
     """Normal noise in nats: `response` is its standard deviation on each log-probability, half of the variance common
-    to a response; `day` that of a shift of each token that a day's responses share."""
+    to a response; `day` that of a shift of each token that a day's responses share; `uneven` that of the logarithm of a
+    day's factor on `response`."""
 
     response: float = 0.03
     day: float = 0.0
+    uneven: float = 0.0
 
     def drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Of responses in one day each, [..., responses, tokens]."""
+        """Of responses in one day each, [..., responses, tokens]; the first axis is of days where they are uneven."""
         part = self.response / np.sqrt(2.0)
         common = rng.normal(0.0, 1.0, (*shape[:-1], 1))
+        noise = part * (common + rng.normal(0.0, 1.0, shape))
+        if self.uneven:
+            noise *= np.exp(rng.normal(0.0, self.uneven, (shape[0], *[1] * (len(shape) - 1))))
         shifts = rng.normal(0.0, self.day, (*shape[:-2], 1, shape[-1])) if self.day else 0.0
-        return np.asarray(part * (common + rng.normal(0.0, 1.0, shape)) + shifts)
+        return np.asarray(noise + shifts)
 
 
 def listed(logprobs: Floats, k: int) -> Floats:
