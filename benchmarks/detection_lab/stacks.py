@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from benchmarks.detection_lab.changes import Change, Sampler
 from benchmarks.detection_lab.proxy import Share, in_front
-from reference_engine import Address, EngineOptions
+from reference_engine import Address, EngineOptions, TokenizerBackend
 from reference_engine.bundle import bundled_path
 from reference_engine.chat import PINNED_DATE
 from reference_engine.engine import Engine
@@ -26,13 +26,18 @@ def opened(change: Change, *, threads: int | None = None) -> Iterator[Engine]:
     source: WeightSource = GGUFSource(file)
     if change.weights is not None:
         source = change.weights(source)
-    vocabulary = file if change.vocabulary is None else change.vocabulary(file)
-    engine = Engine(source, tokenizer_from_gguf(vocabulary, PINNED_DATE), EngineOptions(threads=threads))
+    engine = Engine(source, tokenizer_of(change), EngineOptions(threads=threads))
     try:
         engine.prepare(change.profile)
         yield engine
     finally:
         engine.close()
+
+
+def tokenizer_of(change: Change) -> TokenizerBackend:
+    """How the changed stack reads and counts a prompt."""
+    file = open_gguf(bundled_path())
+    return tokenizer_from_gguf(file if change.vocabulary is None else change.vocabulary(file), PINNED_DATE)
 
 
 @contextmanager
@@ -47,7 +52,7 @@ def serving(engine: Engine, change: Change) -> Iterator[Address]:
                 yield sampled
 
 
-def rendered(engine: Engine, change: Change, contents: Sequence[str]) -> list[Sequence[int]]:
+def rendered(engine: TokenizerBackend, change: Change, contents: Sequence[str]) -> list[Sequence[int]]:
     """Each content as the one user message of a conversation with this stack, in tokens."""
     opening = [] if change.system_prompt is None else [{"role": "system", "content": change.system_prompt}]
     return [engine.render([*opening, {"role": "user", "content": content}]).ids for content in contents]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.detection_lab.first_tokens import FirstTokenStore
 from benchmarks.detection_lab.texts import TextStore
+from benchmarks.simulated.figure import Figure as Simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,17 @@ class Figure:
             f"≤ {self.most:g}" if self.most is not None else "",
         ]
         return " and ".join(filter(None, sides)) or "–"
+
+
+def share(name: str, found: NDArray[np.bool_], alpha: float) -> Figure:
+    """Of epochs that alarmed; α at most, and two standard errors of so many epochs."""
+    most = alpha + 2.0 * np.sqrt(alpha * (1.0 - alpha) / found.size)
+    return Figure(f"{name} ({int(found.sum())} of {found.size:,})", float(found.mean()), most=float(most), form=".4f")
+
+
+def of_simulated(figures: Iterable[Simulated]) -> Iterator[Figure]:
+    for one in figures:
+        yield Figure(f"{one.what} {one.unit}".rstrip(), one.value, most=one.most, form=".4g")
 
 
 def table(figures: list[Figure]) -> Iterator[str]:
