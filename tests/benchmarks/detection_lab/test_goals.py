@@ -153,9 +153,10 @@ def keep_first(lab: Lab, name: str, made: FirstTokens) -> None:
 def test_goals_on_first_tokens_tell_a_change_that_is_there(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(g2, "QUICK", ("noise-2^-3",))
     monkeypatch.setattr(g2, "QUICK_TRIALS", 20)
+    monkeypatch.setattr(g2, "ENROLMENTS", 1)
     monkeypatch.setattr(g4, "QUICK_TRIALS", 20)
     keep_first(lab, "fp32", first_tokens(g4.PROMPTS))
-    for name in ("noise-2^-3", "w8-channel"):
+    for name in ("noise-2^-3", *g2.SUSPECTS):
         keep_first(lab, name, first_tokens(g4.PROMPTS, shift=0.3))
     assert all(figure.met and figure.value > 0.9 for figure in [*g2.measure(lab), *g4.measure(lab)])
 
