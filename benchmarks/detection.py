@@ -1,13 +1,15 @@
 """What `monitor probe` sees of a changed stack behind lawful noise and what it costs; the goals of detection.
 
     .venv/bin/python -m benchmarks.detection [--noise 0.03] [--n 40] [--repeats 10] [--stacks bf16 nf4 …] [--json FILE]
-    .venv/bin/python -m benchmarks.detection --goal G4 [--quick] [--cache FOLDER]
+    .venv/bin/python -m benchmarks.detection --goal G4|all [--quick] [--cache FOLDER]
+    .venv/bin/python -m benchmarks.detection --headline [--quick] [--cache FOLDER]
     .venv/bin/python -m benchmarks.detection --rivals D|E [--quick] [--cache FOLDER]
 
 Without a goal, one endpoint (reference-engine serve --profile bf16) behind a proxy that adds normal noise to every
 log-probability is enrolled, probed again unchanged, and then served with other stacks under the same address. Prints
-one row a probe. With a goal, prints its figures beside their bars; the exit code is 1 where a bar is missed. --rivals
-prints what the rival methods give beside published figures. Answers of changed stacks are computed once and kept in
+one row a probe. With a goal, prints its figures beside their bars; the exit code is 1 where a bar is missed. --headline
+prints what detection takes by our streams and by each rival method, at one rate of false alarms; --rivals what the
+rivals give beside published figures. Answers of changed stacks are computed once and kept in
 FOLDER, which holds for one state of the lab: empty it after the lab has changed.
 """
 
@@ -17,12 +19,14 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.command import PROVIDER, number, probe
+from benchmarks.detection_lab import headline
 from benchmarks.detection_lab.first_tokens import FirstTokenStore
 from benchmarks.detection_lab.goals import GOALS
 from benchmarks.detection_lab.goals.figure import Lab, table
@@ -32,6 +36,7 @@ from benchmarks.detection_lab.texts import TextStore
 from benchmarks.noise_proxy import noise_proxy
 from monitor.local_endpoint import LocalEndpoint
 
+ALL = "all"
 SYSTEM_PROMPT = "You are a terse assistant. Answer in one short sentence."
 STACKS = {
     "bf16": ("--profile", "bf16"),
@@ -120,26 +125,38 @@ def main() -> None:
         "--stacks", nargs="*", choices=list(STACKS), default=[name for name in STACKS if name != "bf16"]
     )
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
-    parser.add_argument("--goal", choices=list(GOALS), help="measure one goal in place of the probes")
+    parser.add_argument("--goal", choices=[*GOALS, ALL], help="measure one goal, or all, in place of the probes")
+    parser.add_argument("--headline", action="store_true", help="print ours and the rivals, change by change")
     parser.add_argument("--rivals", choices=["D", "E"], help="print the rivals beside this table of published figures")
     parser.add_argument("--quick", action="store_true", help="smaller grids and fewer repetitions, the same bars")
     parser.add_argument("--cache", type=Path, help="where answers are kept; by default nowhere")
     options = parser.parse_args()
-    if options.goal or options.rivals:
+    if options.goal or options.rivals or options.headline:
         with tempfile.TemporaryDirectory(prefix="detection-lab-") as own:
             folder = options.cache or Path(own)
             lab = Lab(FirstTokenStore(folder), TextStore(folder), quick=options.quick, seed=options.seed)
-            sys.exit(show_rivals(lab, options.rivals) if options.rivals else show_goal(lab, options.goal))
+            sys.exit(show(lab, options))
     rows = measure(noise=options.noise, n=options.n, repeats=options.repeats, stacks=options.stacks, seed=options.seed)
     print_table(rows)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
 
 
-def show_goal(lab: Lab, name: str) -> int:
+def show(lab: Lab, options: argparse.Namespace) -> int:
     """The exit code."""
+    if options.headline:
+        print("\n".join(headline.lines(lab)))
+        return 0
+    if options.rivals:
+        return show_rivals(lab, options.rivals)
+    return max(show_goal(lab, name) for name in (GOALS if options.goal == ALL else [options.goal]))
+
+
+def show_goal(lab: Lab, name: str) -> int:
+    began = time.monotonic()
     figures = GOALS[name](lab)
-    print("\n".join(table(figures)))
+    print(f"\n{name}, {time.monotonic() - began:.0f} s\n")
+    print("\n".join(table(figures)), flush=True)
     return 0 if all(figure.met for figure in figures) else 1
 
 
