@@ -44,7 +44,7 @@ def listings(union: Union, found: Floats, first: int = 0) -> Iterator[Listing]:
     for hour, of_hour in enumerate(found):
         for prompt, row in enumerate(of_hour):
             places = np.flatnonzero(np.isfinite(row))
-            tokens = tuple(union.name(prompt, place) for place in places)
+            tokens = tuple(union.name(prompt, place) for place in places.tolist())
             yield Listing(f"prompt-{prompt}", (first + hour) * HOUR, tokens, row[places])
 
 
@@ -145,7 +145,8 @@ class Rounds:
 
     def levels(self, rounds: Floats) -> Levels | None:
         """From the rounds of the days of baseline."""
-        return calibrate(np.arange(len(rounds)) * (DAY / self.a_day), rounds, days=BASELINE_DAYS).levels
+        at = np.arange(len(rounds), dtype=np.float64) * (DAY / self.a_day)
+        return calibrate(at, rounds, days=BASELINE_DAYS).levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -164,4 +164,5 @@ def _of_states(factors: Sequence[float]) -> dict[str, float]:
     for alternative, factor in zip(ALTERNATIVES, factors, strict=True):
         state = next(state for begins, state in _STATES.items() if alternative.name.startswith(begins))
         states.setdefault(state, []).append(factor)
-    return {"as-asked": 0.0} | {state: float(np.log(max(1e-300, np.mean(each)))) for state, each in states.items()}
+    means = {state: sum(each) / len(each) for state, each in states.items()}
+    return {"as-asked": 0.0} | {state: float(np.log(max(1e-300, mean))) for state, mean in means.items()}

@@ -13,6 +13,7 @@ from reference_engine.chat import PINNED_DATE
 from reference_engine.engine import Engine
 from reference_engine.server.here import served_here
 from reference_engine.server.settings import ServerSettings
+from reference_engine.tokenizer import ModelTokenizer
 from reference_engine.vocabulary import tokenizer_from_gguf
 from reference_engine.weights.gguf import open_gguf
 from reference_engine.weights.gguf_source import GGUFSource
@@ -34,7 +35,7 @@ def opened(change: Change, *, threads: int | None = None) -> Iterator[Engine]:
         engine.close()
 
 
-def tokenizer_of(change: Change) -> TokenizerBackend:
+def tokenizer_of(change: Change) -> ModelTokenizer:
     """How the changed stack reads and counts a prompt."""
     file = open_gguf(bundled_path())
     return tokenizer_from_gguf(file if change.vocabulary is None else change.vocabulary(file), PINNED_DATE)

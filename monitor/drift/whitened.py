@@ -74,7 +74,7 @@ def distance(residuals: FloatArray, noise: Whitening, enrolled: int) -> FloatArr
     answers = residuals.shape[-2]
     # As if every answer knew it, and those that do not were on the mean.
     mean = np.where(count > 0, total / answers, np.nan)
-    return noise.squared(mean) / (1.0 / answers + 1.0 / enrolled)
+    return np.asarray(noise.squared(mean) / (1.0 / answers + 1.0 / enrolled))
 
 
 def relabelled_p(

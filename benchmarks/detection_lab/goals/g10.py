@@ -17,7 +17,7 @@ CALLED = {SWAP: "swap", INT8: "int8"}
 
 
 def measure(lab: Lab) -> list[Figure]:
-    figures = []
+    figures: list[Figure] = []
     for noise in g1.BARS:
         found = g1.delays(lab, tuple(BARS), g1.with_days(noise), g1.sizes(lab).endpoints)
         for name, proofs in found.items():

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,7 @@ class Enrolled:
     @classmethod
     def of(cls, union: Union, k: int, rng: np.random.Generator) -> Enrolled:
         """Of a union of one prompt. Days that moved by chance are waited for."""
+        why = ""
         for _ in range(10):
             found = responses(union.logprobs[0, 0], LEAST_ANSWERS, k, rng)
             enrolled = enrol(listings(union, found[:, None]))
@@ -96,7 +98,8 @@ class Enrolled:
                 scoring = Scoring.of(enrolled, union)
                 residuals = scoring.residuals(found[:, None])[:, 0]
                 return cls(scoring, Whitening.of(residuals), found)
-        raise ValueError(f"none of ten baselines of the lab's prompt is accepted: {enrolled.reason}")
+            why = enrolled.reason
+        raise ValueError(f"none of ten baselines of the lab's prompt is accepted: {why}")
 
     def distances(self, found: Floats) -> Floats:
         """[trials] of [trials, responses, tokens]."""
@@ -138,8 +141,8 @@ def areas(lab: Lab, change: Change, prompt: int, k: int, trials: int) -> dict[st
         tests: dict[str, Statistic] = {
             WHITENED: enrolled.distances,
             DEVIATION: enrolled.deviations,
-            LT: lambda side, few=few: lt.statistic(few, side),
-            LT_ENROLLED: lambda side, many=many: lt.statistic(np.broadcast_to(many, (len(side), *many.shape)), side),
+            LT: partial(lt.statistic, few),
+            LT_ENROLLED: partial(lt.statistic, np.broadcast_to(many, (trials, *many.shape))),
         }
         for name, statistic in tests.items():
             found[name].append(auc(*(statistic(side) for side in sides)))

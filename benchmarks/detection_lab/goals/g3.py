@@ -79,11 +79,13 @@ def some_prompts(union: Union, rng: np.random.Generator) -> Union:
 
 def begun(union: Union, rng: np.random.Generator, rounds: Rounds) -> WatchedBorder:
     """Baselines that are not accepted are waited for."""
+    why = ""
     for _ in range(10):
         found = enrolled(union, NOISE, rng, rounds)
         if isinstance(found, WatchedBorder):
             return found
-    raise ValueError(f"none of ten enrolments of border inputs is accepted: {found.reason}")
+        why = found.reason
+    raise ValueError(f"none of ten enrolments of border inputs is accepted: {why}")
 
 
 def alarms(lab: Lab) -> Iterator[Figure]:

@@ -29,5 +29,5 @@ def others(prompts: int, seed: int = 1) -> FirstTokens:
 
 
 def keep(lab: Lab, name: str, made: FirstTokens) -> None:
-    kept = {"ids": made.ids, "logprobs": made.logprobs, "at_unchanged": made.at_unchanged}
-    np.savez(lab.first.folder / f"first-{name}.npz", **kept)
+    path = lab.first.folder / f"first-{name}.npz"
+    np.savez(path, ids=made.ids, logprobs=made.logprobs, at_unchanged=made.at_unchanged)

@@ -80,7 +80,7 @@ def test_a_proof_is_the_endpoints_drift_in_the_products_streams(union: Union, ro
     rng = np.random.default_rng(2)
     watched = hourly.Watched.begun(union, LAWFUL, rng, rounds)
     assert watched is not None
-    scores = watched.changing(*union.logprobs, 3, rng)
+    scores = watched.changing(union.logprobs[0], union.logprobs[1], 3, rng)
     found = hourly.proof(scores, watched.levels, needed(Tier.LOGPROBS, WITH), rounds)
     assert np.isfinite(found.rounds)
     assert found.dated <= 2.0

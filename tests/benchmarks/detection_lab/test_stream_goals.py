@@ -162,8 +162,8 @@ def test_g11_what_the_tiers_see_is_told_by_kind(injecting: g11.Injecting) -> Non
     rng = np.random.default_rng(8)
     drawn = injecting.drawn
     assert [one.state for one in seen.sampled(seen.copies_of(drawn, 100, rng))] == ["more"]
-    hotter = np.stack([g6.temperature(each, 0.8) for each in drawn])
-    copies, sampler = seen.sampled(seen.draws_of(hotter, drawn, 100, rng))
+    colder = np.stack([g6.temperature(each, 0.7) for each in drawn])
+    copies, sampler = seen.sampled(seen.draws_of(colder, drawn, 200, rng))
     assert (copies.feature, sampler.state) == (Feature.COLLISIONS, "temperature")
     now = injecting.lists.observed(injecting.lists.unchanged, Lawful(0.03), rng, 2)
     assert seen.repeats(now).state == "same"
