@@ -130,7 +130,8 @@ def most_telling_prompt(lab: Lab, k: int) -> int:
 
 def areas(lab: Lab, change: Change, prompt: int, k: int, trials: int) -> dict[str, float]:
     """By test, of one prompt; a mean over enrolments."""
-    union = Union.of([lab.first.get(one, CHOSEN_FROM) for one in (UNCHANGED, change)])
+    unchanged, changed = (lab.first.get(one, CHOSEN_FROM) for one in (UNCHANGED, change))
+    union = Union.of([unchanged, changed])
     one, rng = union.of_prompts(slice(prompt, prompt + 1)), np.random.default_rng((lab.seed, 2, k))
     found: dict[str, list[float]] = defaultdict(list)
     for _ in range(ENROLMENTS):
@@ -146,17 +147,17 @@ def areas(lab: Lab, change: Change, prompt: int, k: int, trials: int) -> dict[st
         }
         for name, statistic in tests.items():
             found[name].append(auc(*(statistic(side) for side in sides)))
-        found[BOUND].append(bound(enrolled, one))
+        found[BOUND].append(bound(enrolled, one, unchanged, changed, prompt))
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def bound(enrolled: Enrolled, union: Union) -> float:
-    """Of a union of one prompt and two stacks; a token that the changed one never lists is not counted."""
+def bound(enrolled: Enrolled, union: Union, unchanged: FirstTokens, changed: FirstTokens, prompt: int) -> float:
+    """Of the enrolled tokens, all of which the changed stack's log-probabilities are known of."""
     from scipy.stats import norm
 
-    places = enrolled.scoring.places[0]
-    before, after = (stack[0, places] for stack in union.logprobs)
-    shift = np.where(np.isfinite(after), after - before, np.nan)
+    shifts = changed.at_unchanged[prompt] - unchanged.logprobs[prompt]
+    of_token = dict(zip(unchanged.ids[prompt].tolist(), shifts.tolist(), strict=True))
+    shift = np.array([of_token[token] for token in union.ids[0, enrolled.scoring.places[0]].tolist()])
     return float(norm.cdf(np.sqrt(RESPONSES * enrolled.noise.squared(shift) / 2.0)))
 
 
