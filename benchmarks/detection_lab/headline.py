@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.detection_lab.border_hours import ASKED, WatchedBorder, asked
 from benchmarks.detection_lab.changes import CHANGES, UNCHANGED
+from benchmarks.detection_lab.first_tokens import FirstTokens
 from benchmarks.detection_lab.goals import g1, g3, g5
 from benchmarks.detection_lab.goals.figure import Lab
 from benchmarks.detection_lab.hourly import (
@@ -93,9 +94,10 @@ def of_lists(lab: Lab, noise: float) -> Iterator[str]:
     rates = " | ".join(f"{one.alarms:.2%}" for one in found.values())
     yield f"| unchanged, {nulls} epochs: share with an alarm | {alarms:.2%} | {rates} | – |"
     for place, name in enumerate(LISTS):
+        least = bound(*(lab.first.get(CHANGES[one], PROMPTS) for one in (UNCHANGED.name, name)), noise)
         cells = [_queries(_median_hours(ours[name], PROMPTS), PROMPTS)]
         cells += [_queries(one.delays[place], PROMPTS) for one in found.values()]
-        yield f"| {name} | {' | '.join(cells)} | {bound(sets, place + 1, noise):.1f} |"
+        yield f"| {name} | {' | '.join(cells)} | {least:.1f} |"
 
 
 def _median_hours(proofs: Sequence[Proof], of_an_hour: int) -> float:
@@ -188,18 +190,14 @@ def z_path(union: Union, lawful: Lawful, rng: np.random.Generator) -> Path:
     return path
 
 
-def bound(sets: Sequence[Union], stack: int, noise: float) -> float:
+def bound(unchanged: FirstTokens, changed: FirstTokens, noise: float) -> float:
     """Queries that evidence of 1,000 needs on average where the shift is known, and no fewer than one: over the 20
-    tokens that the unchanged stack lists and the changed one keeps."""
+    tokens that the unchanged stack lists."""
     part = noise**2 / 2.0
-    divergences = []
-    for union in sets:
-        for before, after in zip(union.logprobs[0], union.logprobs[stack], strict=True):
-            top = np.argsort(-before)[:LISTED]
-            shift = np.where(np.isfinite(after[top]), after[top] - before[top], np.nan)
-            divergences.append(float(Whitening(np.full(LISTED, part), part).squared(shift)) / 2.0)
+    shifts = changed.at_unchanged[:, :LISTED] - unchanged.logprobs[:, :LISTED]
+    divergence = float(Whitening(np.full(LISTED, part), part).squared(shifts).mean()) / 2.0
     horizon = EPOCH_DAYS * HOURS * PROMPTS
-    return max(1.0, float(np.log(1.0 / PROOF) + np.log(horizon)) / float(np.mean(divergences)))
+    return max(1.0, float(np.log(1.0 / PROOF) + np.log(horizon)) / divergence)
 
 
 def of_first_tokens(lab: Lab) -> Iterator[str]:
