@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from benchmarks.simulated import beside, causes, delays, likelihoods, mixtures, nulls, rebaselines, whole_path
+from benchmarks.simulated import (
+    beside,
+    causes,
+    delays,
+    likelihoods,
+    mixtures,
+    nulls,
+    other_endpoint,
+    rebaselines,
+    whole_path,
+)
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
 from monitor.drift.calibration import DAY
@@ -55,6 +65,7 @@ PARTS: dict[str, Part] = {
     "mixtures": mixtures.mixture_figures,
     "beside": lambda scale, seed: beside.figures(_times(400, scale), seed=seed),
     "rebaselines": lambda scale, seed: rebaselines.figures(_times(2_000, scale), seed=seed),
+    "reference": lambda scale, seed: other_endpoint.figures(_times(4_000, scale), seed=seed),
     "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 

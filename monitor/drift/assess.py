@@ -11,6 +11,7 @@ from monitor.drift.accounting import CountTest, count_test
 from monitor.drift.cause import Cause
 from monitor.drift.causes import SYSTEM_PROMPT, TokenSteps, fit, rank
 from monitor.drift.detectable import detectable_shift
+from monitor.drift.endpoint_reference import endpoint_fidelity, without_reference, would_see
 from monitor.drift.fidelity import candidate_distance, fidelity_test
 from monitor.drift.findings import Assessment, Fidelity, Finding
 from monitor.drift.interval import Interval
@@ -33,9 +34,10 @@ def assess(material: Material, *, no_baseline_reason: str, shares: int = 1, seed
     are left to `explain`."""
     new = without_cached(material.new)
     material = replace(material, new=new)
-    prepared = _prepared(material)
+    tested = _tested(material)
+    prepared = _prepared(tested)
     moved = shift_test(prepared, len(_with_tokens(new)), seed=seed) if prepared else None
-    counts = count_test(material.baseline, new, seed=seed)
+    counts = count_test(tested.baseline, tested.new, seed=seed)
     p_values: dict[str, float] = {}
     if moved is not None:
         p_values["logprobs"] = moved.p
@@ -44,8 +46,8 @@ def assess(material: Material, *, no_baseline_reason: str, shares: int = 1, seed
     adjusted = shared(holm({name: p for name, p in p_values.items() if name in material.judged}), shares)
     level = DRIFT_P / (max(1, len(adjusted)) * shares)
     return Assessment(
-        logprobs=_logprobs(material, prepared, moved, adjusted, level, no_baseline_reason, seed),
-        accounting=_accounting(material, counts, adjusted, no_baseline_reason),
+        logprobs=_held(_logprobs(tested, prepared, moved, adjusted, level, no_baseline_reason, seed), material),
+        accounting=_held(_accounting(tested, counts, adjusted, no_baseline_reason), material),
         fidelity=_ranked(_fidelity(material, seed), material, counts),
         counts=counts,
     )
@@ -68,6 +70,21 @@ def explain(material: Material, assessment: Assessment) -> Assessment:
     return replace(assessment, logprobs=logprobs, fidelity=fidelity)
 
 
+def _tested(material: Material) -> Material:
+    """What drift is looked for in: where the reference moved, the endpoint's answers alone."""
+    if material.reference is None or material.reference.held is None:
+        return material
+    new, baseline = ([without_reference(one) for one in side] for side in (material.new, material.baseline))
+    return replace(material, new=new, baseline=baseline, same_reference=(), reference=None)
+
+
+def _held(finding: Finding, material: Material) -> Finding:
+    held = None if material.reference is None else material.reference.held
+    if held is None:
+        return finding
+    return replace(finding, reason="; ".join(filter(None, (finding.reason, held))))
+
+
 def _with_tokens(observations: Sequence[Observation]) -> list[Observation]:
     return [o for o in observations if o.tokens]
 
@@ -80,7 +97,11 @@ def _prepared(material: Material) -> Prepared | None:
     known = {id(o) for o in material.same_reference}
     usable = [o for o in material.baseline if o.anchor or id(o) in known]
     others = [name for name in material.reference.candidates if name != material.reference.base]
-    return prepare(usable, material.new, material.reference.base, others)
+    prepared = prepare(usable, material.new, material.reference.base, others)
+    if prepared is None or material.reference.endpoint is None or would_see(prepared.singles, INT8_SHIFT):
+        return prepared
+    # Too far from the reference, or too unevenly, they would only hide what the anchors see.
+    return replace(prepared, singles=()) if prepared.anchors else None
 
 
 def _logprobs(
@@ -186,10 +207,15 @@ def _accounting(
         return replace(
             finding,
             verdict=Verdict.SUSPECT,
-            reason="counts differ from the reference's tokenizer and template",
+            reason=f"counts differ from {_counted_by(material)}",
             causes=_count_causes(counts),
         )
     return replace(finding, verdict=Verdict.OK)
+
+
+def _counted_by(material: Material) -> str:
+    endpoint = None if material.reference is None else material.reference.endpoint
+    return "the reference's tokenizer and template" if endpoint is None else f"those of {endpoint}"
 
 
 def _count_causes(counts: CountTest) -> tuple[Cause, ...]:
@@ -208,6 +234,8 @@ def _fidelity(material: Material, seed: int) -> Fidelity:
         return Fidelity(Finding(Verdict.INCONCLUSIVE, _UNANSWERED))
     if reference is None:
         return Fidelity(Finding(Verdict.INAPPLICABLE, "the model has no reference weights"))
+    if reference.endpoint is not None:
+        return endpoint_fidelity(material.new, reference.endpoint, reference.held, seed=seed)
     test = fidelity_test(material.new, reference.allowed, run_noise(material.new), seed=seed)
     if test is None:
         return Fidelity(Finding(Verdict.INAPPLICABLE, "the endpoint gives no usable log-probabilities"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The one candidate of a reference that is another endpoint, whose numerics nobody here computes.
+ENDPOINT = "endpoint"
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:

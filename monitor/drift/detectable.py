@@ -24,7 +24,8 @@ def detectable_shift(prepared: Prepared, alpha: float, target: int | None, *, se
     """The smallest mean |Δ| in nats that this run would have called at level alpha with 90 % power; inf if none.
 
     target: index of the candidate along whose step the shift is laid (what int8 would make); random directions where
-    it is None. p-values inside the simulation are tails of a fitted Pearson III curve (only power is read off them),
+    it is None, of single-use answers only where there is no candidate but the reference. p-values inside the
+    simulation are tails of a fitted Pearson III curve (only power is read off them),
     never below what the number of distinct relabellings allows.
     """
     if not prepared.anchors and target is None:

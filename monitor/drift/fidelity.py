@@ -101,11 +101,13 @@ def fidelity_test(
         if not values.size:
             return None
         n = int(values.size)
-        distances.append(_distance(values, candidate, lawful_distance(observations, candidate), known_noise, seed))
-    return FidelityTest(tuple(sorted(distances, key=lambda distance: distance.value / distance.lawful)), n)
+        distances.append(distance(values, candidate, lawful_distance(observations, candidate), known_noise, seed))
+    return FidelityTest(tuple(sorted(distances, key=lambda one: one.value / one.lawful)), n)
 
 
-def _distance(values: FloatArray, candidate: str, lawful: float, noise: float, seed: int) -> Distance:
+def distance(values: FloatArray, candidate: str, lawful: float, noise: float, seed: int) -> Distance:
+    """Of deviations by prompt, shape [prompts], beside a lawful distance; noise: mean |Δ| of repeats; nats."""
+
     def noiseless(value: float) -> float:
         return float(np.sqrt(max(0.0, value**2 - noise**2)))
 

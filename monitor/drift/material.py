@@ -15,11 +15,15 @@ TARGET_PROFILE = "w8-channel"
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What the answers are held against: the allowed profiles, the candidates (profiles and template variants) whose
-    expectations every observation holds, and by how many prompt tokens a candidate's rendering differs from ours."""
+    expectations every observation holds, and by how many prompt tokens a candidate's rendering differs from ours.
+    `endpoint`: the name of another endpoint whose answers stand for an expectation, None where one was computed;
+    `held`: in words, that it moved since the baseline, so that no difference to it is evidence of the endpoint."""
 
     allowed: tuple[str, ...]
     candidates: tuple[str, ...]
     token_steps: Mapping[str, int]
+    endpoint: str | None = None
+    held: str | None = None
 
     @property
     def base(self) -> str:

@@ -120,30 +120,44 @@ def _directions(still: Aligned, target: int | None, count: int, rng: np.random.G
 class SingleTrials:
     """The single-use answers in every trial: past ones, drawn again, moved where they stand for a new one.
 
-    drawn: which of `past` stands in which place, shape [places, trials]; new: which places are the new run's.
+    drawn: which of `past` stands in which place, shape [places, trials]; new: which places are the new run's; towards:
+    where each of `past` goes where no step is known, of mean |Δ| 1 per token, shape [tokens].
     """
 
     past: tuple[Single, ...]
     drawn: np.ndarray
     new: np.ndarray
     target: int | None
+    towards: tuple[FloatArray | None, ...]
 
     @classmethod
     def of(cls, singles: Sequence[Single], target: int | None, count: int, rng: np.random.Generator) -> Self:
         past = tuple(single for single in singles if not single.new)
         drawn = rng.integers(len(past), size=(len(singles), count))
-        return cls(past, drawn, np.array([single.new for single in singles]), target)
+        towards = tuple(_anywhere(single, rng) for single in past)
+        return cls(past, drawn, np.array([single.new for single in singles]), target, towards)
 
     def pool(self, size: float) -> Pool:
         """Scores as of a single run, side by side for all trials."""
         still = np.array([single.scores() for single in self.past])
-        moved = np.array([self._moved(single, size).scores() for single in self.past])
+        pairs = zip(self.past, self.towards, strict=True)
+        moved = np.array([self._moved(single, towards, size).scores() for single, towards in pairs])
         scores = np.where(self.new[:, np.newaxis, np.newaxis], moved[self.drawn], still[self.drawn])
         return Pool(scores.reshape(len(scores), -1), self.new)
 
-    def _moved(self, single: Single, size: float) -> Single:
+    def _moved(self, single: Single, towards: FloatArray | None, size: float) -> Single:
+        if towards is not None:
+            return replace(single, residual=single.residual + size * towards)
         if self.target is None:
             return single
         step = single.steps[self.target]
         length = float(np.abs(step).mean())
         return replace(single, residual=single.residual + step * (size / length if length > _NO_STEP else 0.0))
+
+
+def _anywhere(single: Single, rng: np.random.Generator) -> FloatArray | None:
+    """A direction at random, of an answer that knows no candidate but its reference; None of any other."""
+    if len(single.steps):
+        return None
+    direction = rng.standard_normal(single.residual.size)
+    return np.asarray(direction / np.abs(direction).mean())

@@ -42,16 +42,16 @@ class World:
     ) -> list[Observation]:
         """One run of a stack: every anchor twice, and single-use prompts that no other run has."""
         answers = [
-            self._answer(f"anchor-{i}", rep, expected_of(i), stack, extra_tokens, listed)
+            self.answer(f"anchor-{i}", rep, expected_of(i), stack, extra_tokens, listed)
             for rep in range(2)
             for i in range(anchors)
         ]
         for _ in range(singles):
             number = int(self.rng.integers(1 << 40))
-            answers.append(self._answer(f"single-{number}", 0, expected_of(number), stack, extra_tokens, listed))
+            answers.append(self.answer(f"single-{number}", 0, expected_of(number), stack, extra_tokens, listed))
         return answers
 
-    def _answer(
+    def answer(
         self, key: str, rep: int, expected: dict[str, FloatArray], stack: str, extra_tokens: int, listed: int
     ) -> Observation:
         part = self.noise / np.sqrt(2.0)
