@@ -250,6 +250,17 @@ class Cost(_Document):
     usd: float | None = None
 
 
+class ReferenceStatement(_Document):
+    """What was asked of a reference that is another endpoint, as `PROVIDER/MODEL`; its cost is by its own prices, and
+    not in the document's. `reason`: why it was not asked everything, or how it moved since the baseline."""
+
+    endpoint: str
+    reason: str = ""
+    served_models: tuple[str, ...] = ()
+    served_fingerprints: tuple[str, ...] = ()
+    cost: Cost
+
+
 class QuirkCount(_Document):
     name: str
     count: int
@@ -289,6 +300,7 @@ class VerdictDocument(_Document):
     protocol: ProtocolStatement | None = None
     fidelity: FidelityStatement
     cost: Cost
+    reference: ReferenceStatement | None = None
     quirks: tuple[QuirkCount, ...] = ()
     run_ids: tuple[str, ...] = ()
     started_at: datetime

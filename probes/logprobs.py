@@ -41,9 +41,21 @@ def plan(seed: bytes, run_nonce: bytes, *, n: int, has_reference: bool) -> Plan:
     said about a single-use prompt, so all are anchors (n // 2, twice). The second round of anchors comes last: repeats
     far apart in time show how much the endpoint differs from itself.
     """
-    count = n // (2 * ANCHOR_REPS) if has_reference else n // ANCHOR_REPS
-    fixed = grammar.anchors(seed, count)
-    fresh = grammar.single_use(seed, run_nonce, n - ANCHOR_REPS * count) if has_reference else []
+    if has_reference:
+        return _plan(seed, run_nonce, n // (2 * ANCHOR_REPS), n - n // (2 * ANCHOR_REPS) * ANCHOR_REPS)
+    return _plan(seed, run_nonce, n // ANCHOR_REPS, 0)
+
+
+def beside_plan(seed: bytes, run_nonce: bytes, *, n: int) -> Plan:
+    """The same for a reference that answers with noise of its own, and may move: three quarters are anchors (3 n // 8,
+    twice each), which say whether either side is what it was, whatever the other is."""
+    count = 3 * n // (4 * ANCHOR_REPS)
+    return _plan(seed, run_nonce, count, n - ANCHOR_REPS * count)
+
+
+def _plan(seed: bytes, run_nonce: bytes, anchors: int, singles: int) -> Plan:
+    fixed = grammar.anchors(seed, anchors)
+    fresh = grammar.single_use(seed, run_nonce, singles) if singles else []
     first, *later = (
         [_item(f"anchor-{prompt.sha256[:8]}", prompt, rep) for prompt in fixed] for rep in range(ANCHOR_REPS)
     )

@@ -31,6 +31,18 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Spend:
+    """What somebody is expected to spend; `usd` is 0 where nobody knows."""
+
+    requests: int
+    tokens: int
+    usd: float
+
+    def __add__(self, other: Spend) -> Spend:
+        return Spend(self.requests + other.requests, self.tokens + other.tokens, self.usd + other.usd)
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """`usd` by the endpoint's prices; `requests` counts every try; `tokens` are those of prompts and answers together.
     None: no limit. Raises UsageError for what cannot be meant."""
@@ -48,13 +60,29 @@ class Budget:
 
     def most_used(self, requests: int, tokens: Tokens, prices: Prices | None) -> Use | None:
         """The limit that so many requests and tokens come nearest to, or go beyond furthest; None without any."""
-        return min(self._uses(requests, tokens, prices), key=lambda use: use.share, default=None)
+        return self.most_used_of(requests, tokens.total, tokens.usd(prices))
 
-    def _uses(self, requests: int, tokens: Tokens, prices: Prices | None) -> Iterator[Use]:
-        usd = tokens.usd(prices)
+    def most_used_of(self, requests: int, tokens: int, usd: float | None) -> Use | None:
+        """The same of what is counted already."""
+        return min(self._uses(requests, tokens, usd), key=lambda use: use.share, default=None)
+
+    def part(self, ours: Spend, other: Spend) -> Budget:
+        """What of it is for `ours`, where `other` has the rest: by what each is expected to spend."""
+        whole = ours + other
+        requests = self.requests and max(1, int(self.requests * _share(ours.requests, whole.requests)))
+        tokens = self.tokens and max(1, int(self.tokens * _share(ours.tokens, whole.tokens)))
+        # What costs nothing needs no limit in dollars.
+        usd = (self.usd or 0.0) * _share(ours.usd, whole.usd)
+        return Budget(usd or None, requests, tokens)
+
+    def _uses(self, requests: int, tokens: int, usd: float | None) -> Iterator[Use]:
         if self.usd is not None and usd is not None:
             yield Use(usd, self.usd, f"${usd:.6f}, more than --max-cost {self.usd:g}")
         if self.requests is not None:
             yield Use(requests, self.requests, f"{requests} requests, more than --max-requests {self.requests}")
         if self.tokens is not None:
-            yield Use(tokens.total, self.tokens, f"{tokens.total} tokens, more than --max-tokens {self.tokens}")
+            yield Use(tokens, self.tokens, f"{tokens} tokens, more than --max-tokens {self.tokens}")
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 1.0

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from monitor.check.recall import REFERENCE
+from monitor.drift.endpoint_reference import Served
 from monitor.drift.findings import Assessment, Fidelity, Finding
 from monitor.drift.interval import Interval
 from monitor.drift.rates import Rate
@@ -74,12 +76,18 @@ def _causes(finding: Finding) -> tuple[CauseWeight, ...]:
     )
 
 
-def evidence_records(assessment: Assessment, judged: Sequence[ProbeKind], tokens: int | None) -> list[EvidenceRecord]:
-    """What a run of the logprobs or accounting probe leaves behind: its checks, and the fidelity beside them."""
+def evidence_records(
+    assessment: Assessment, judged: Sequence[ProbeKind], tokens: int | None, served: Served | None = None
+) -> list[EvidenceRecord]:
+    """What a run of the logprobs or accounting probe leaves behind: its checks, and the fidelity beside them, with what
+    a reference that is another endpoint called itself."""
     found = {ProbeKind.LOGPROBS: assessment.logprobs, ProbeKind.ACCOUNTING: assessment.accounting}
     records = [record_of(probe.value, found[probe], tokens) for probe in judged if probe in found]
     if ProbeKind.LOGPROBS in judged:
-        detail = {"nearest": assessment.fidelity.nearest, "lawful": assessment.fidelity.lawful}
+        fidelity = assessment.fidelity
+        detail: dict[str, object] = {"nearest": fidelity.nearest, "lawful": fidelity.lawful}
+        if served is not None:
+            detail[REFERENCE] = served.to_json()
         records.append(record_of("fidelity", assessment.fidelity.finding, tokens, detail))
     return records
 

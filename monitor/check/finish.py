@@ -162,6 +162,7 @@ class AskedCheck:
             protocol=said.protocol,
             fidelity=fidelity,
             cost=self._cost(everything),
+            reference=self._judge.beside,
             quirks=quirk_counts(everything),
             run_ids=self._ledger.run_ids,
             started_at=started,
@@ -195,7 +196,7 @@ class AskedCheck:
             replace(
                 self._result(samples),
                 observations=judged.material.new,
-                evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total),
+                evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total, judged.served),
                 metric_points=metric_points(judged.found, judged.checks),
                 baseline=_baseline_change(past, judged) if self._may_be_baseline else None,
                 fed=self._fed(
@@ -218,9 +219,7 @@ class AskedCheck:
         from monitor.drift.tool_assess import assess_tools
 
         answers = self._judge.tool_answers(plan, samples)
-        before = self._ledger.past_tools(
-            plan.plan.suite_version, self._judge.fingerprint if answers.reference else None
-        )
+        before = self._ledger.past_tools(plan.plan.suite_version, self._judge.comparable if answers.reference else None)
         self._compared_with(before.past)
         found = assess_tools(
             answers.now,
@@ -492,7 +491,7 @@ def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
     if past.baseline is None:
         return Enrol()
     moved = any(verdict in (Verdict.DRIFT, Verdict.SUSPECT) for verdict in verdicts)
-    unchanged = verdicts[0] is Verdict.OK and not moved
+    unchanged = verdicts[0] is Verdict.OK and not moved and judged.may_join
     return Join(past.baseline.id) if unchanged and past.open_for_more else None
 
 

@@ -14,7 +14,10 @@ from monitor.check.observe import observe
 from monitor.check.options import Progress
 from monitor.check.reference import OpenReference
 from monitor.check.reference_side import Conversing, ask_reference, converses
+from monitor.check.remote_answers import RemoteAnswers, without_endpoint_reference
 from monitor.drift.assess import assess, explain, needs_explanation
+from monitor.drift.cause import ENDPOINT
+from monitor.drift.endpoint_reference import Served
 from monitor.drift.findings import Assessment
 from monitor.drift.material import Material, Reference, measured_candidates, without_cached
 from monitor.drift.observation import Observation
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
     from monitor.check.evals import EvalAnswers, Grading
     from monitor.check.loops import LoopAnswers
     from monitor.check.protocol import ProtocolAnswers
+    from monitor.check.remote_side import RemoteSide
     from monitor.check.tool_calls import ToolAnswers
+    from monitor.verdict import ReferenceStatement
     from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
 
@@ -37,18 +42,26 @@ _PROMPTS_FOR_CAUSES = 12
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found in `material`, by which checks; `allowed` are the profiles it was held against."""
+    """What was found in `material`, by which checks; `allowed` are the profiles it was held against, `served` what a
+    reference that is another endpoint called itself."""
 
     allowed: tuple[str, ...]
     checks: tuple[ProbeKind, ...]
     material: Material
     found: Assessment
+    served: Served | None = None
+
+    @property
+    def may_join(self) -> bool:
+        """Whether its run may be part of a baseline: not where what it was held against is not what that was."""
+        return self.material.reference is None or self.material.reference.held is None
 
 
 class Judge:
     """Judges by the checks among `wanted`; `progress` hears of each candidate that the reference scores. `nonce` is the
     check's: what the reference's own answers are drawn with. `answering_s` is the time that it has from now on for all
-    of them, whichever probes ask it; None: as long as it takes."""
+    of them, whichever probes ask it; None: as long as it takes. `remote` has the answers of a reference that is another
+    endpoint."""
 
     def __init__(
         self,
@@ -58,12 +71,14 @@ class Judge:
         *,
         nonce: bytes,
         answering_s: float | None = None,
+        remote: RemoteSide | None = None,
     ) -> None:
         self._reference = reference
         self._wanted = wanted
         self._progress = progress
         self._nonce = nonce
         self._answered_by = None if answering_s is None else clock.monotonic() + answering_s
+        self._remote = None if remote is None else RemoteAnswers(remote)
 
     @property
     def converses(self) -> bool:
@@ -71,18 +86,32 @@ class Judge:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        return self._reference.allowed
+        return self._reference.allowed if self._remote is None else (ENDPOINT,)
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the reference, where it has weights."""
+        """Of the reference, where it has weights or is another endpoint."""
         return None if self._reference.identity is None else self._reference.identity.fingerprint
+
+    @property
+    def comparable(self) -> str | None:
+        """The same where its earlier answers may be held against these: not of one that moved since."""
+        return None if self._remote is not None and self._remote.moved is not None else self.fingerprint
+
+    @property
+    def beside(self) -> ReferenceStatement | None:
+        """What was asked of a reference that is another endpoint; None where there is none."""
+        return None if self._remote is None else self._remote.statement()
 
     def judge(
         self, probe: ProbeKind, samples: Sequence[Sample], past: Past, *, no_baseline_reason: str, shares: int
     ) -> Judged:
         """Causes are looked for only where something was found: that is when every candidate is scored."""
         checks = tuple(kind for kind in dict.fromkeys((probe, ProbeKind.ACCOUNTING)) if kind in self._wanted)
+        if self._remote is not None:
+            material = self._remote.material(probe, samples, past, checks, self._reference.identity)
+            found = assess(material, no_baseline_reason=no_baseline_reason, shares=shares)
+            return Judged(self.allowed, checks, material, found, self._remote.served)
         candidates = measured_candidates(self._reference.allowed)
         expected = self._expect(probe, samples, candidates, {})
         material = self._material(probe, samples, past, expected, candidates, checks)
@@ -100,6 +129,9 @@ class Judge:
         from monitor.check.tool_calls import ToolAnswers, asked_of, score_all
 
         now, engine = score_all(plan, samples), self._reference.engine
+        if self._remote is not None:
+            theirs = score_all(plan, self._remote.answers(ProbeKind.TOOL_CALLS))
+            return ToolAnswers(now, theirs, self._remote.no_answer)
         if not converses(engine):
             return ToolAnswers(now, ())
         told = partial(self._progress.step, "reference: tool calls")
@@ -117,6 +149,9 @@ class Judge:
         from monitor.drift.loop_assess import LoopSide
 
         now, engine = side_of(plan, samples), self._reference.engine
+        if self._remote is not None:
+            theirs = side_of(plan, self._remote.answers(ProbeKind.AGENT_LOOPS))
+            return LoopAnswers(now, theirs, self._remote.no_answer)
         if not converses(engine):
             return LoopAnswers(now, LoopSide(), "no reference that answers")
         told = partial(self._progress.step, "reference: agent loops")
@@ -152,6 +187,11 @@ class Judge:
 
         engine, allowed = self._reference.engine, self._reference.allowed
         now, bias = grading.grades(), grading.bias()
+        if self._remote is not None:
+            with closing(grading.again(None)) as theirs:
+                for sample in self._remote.answers(ProbeKind.EVALS):
+                    theirs.take(sample)
+                return EvalAnswers(now, theirs.grades(), not_compared(self._remote.no_answer), bias)
         if not converses(engine):
             return EvalAnswers(now, (), not_compared("no reference that answers"), bias)
         told = partial(self._progress.step, "reference: evals")
@@ -200,7 +240,13 @@ class Judge:
             reference = Reference(self._reference.allowed, tuple(candidates), steps)
         return Material(
             new=observe(probe, samples, expected, self._reference.tokenizer),
-            baseline=[observation for run in past.runs for observation in without_cached(run.observations)],
+            baseline=[
+                observation
+                for run in past.runs
+                for observation in without_endpoint_reference(
+                    run.reference_fingerprint, without_cached(run.observations)
+                )
+            ],
             same_reference=self._same_reference(past),
             reference=reference,
             judged=frozenset(kind.value for kind in checks),

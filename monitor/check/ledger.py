@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,6 +14,8 @@ from monitor import clock
 from monitor.check.identity import identity_of
 from monitor.check.options import CheckOptions
 from monitor.check.own import OwnCheck, broken_off, nothing_broken_off
+from monitor.check.recall import served_of
+from monitor.check.remote_reference import is_endpoint
 from monitor.check.resume import rebuilt, remaining
 from monitor.check.seed import agree_on_seed
 from monitor.config import EndpointConfig, Prices
@@ -27,6 +29,7 @@ from monitor.store import (
     BaselineStatus,
     CheckRequest,
     Claimed,
+    EndpointIdentity,
     EndpointRecord,
     EvidenceRecord,
     Queue,
@@ -50,6 +53,7 @@ from probes.evals.grade import GRADERS
 from probes.plan import Plan, ProbeKind, Sample
 
 if TYPE_CHECKING:
+    from monitor.check.remote_side import RemoteSide
     from monitor.drift.accumulated import Accumulated
     from monitor.drift.protocol import ProtocolFacts
     from probes.evals.grade import Graded
@@ -64,10 +68,12 @@ _MOST_TOOL_RUNS = 5 * 8
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What an endpoint's runs are compared with."""
+    """What an endpoint's runs are compared with. `served`: by run, what its reference called itself, where that was
+    another endpoint."""
 
     baseline: BaselineRecord | None = None
     runs: Sequence[RunObservations] = ()
+    served: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def open_for_more(self) -> bool:
@@ -142,12 +148,7 @@ class Ledger:
         store = Store.open(data.database, at=clock.now())
         wanted = identity_of(endpoint)
         with _closed_on_failure(store):
-            found = [
-                record
-                for record in store.endpoints(provider=wanted.provider_slug, model=wanted.model_slug)
-                if record.served_name == wanted.served_name and dict(record.routing) == dict(wanted.routing)
-            ]
-            return cls(store, found[0] if found else None, None)
+            return cls(store, _record_of(store, wanted), None)
 
     @classmethod
     def empty(cls) -> Ledger:
@@ -215,11 +216,29 @@ class Ledger:
         # The record is as old as a worker's configuration.
         return Capabilities.from_dict(self._store.capabilities(self._record.id)) if enrolled else Capabilities()
 
+    def capabilities_of(self, endpoint: EndpointConfig) -> Capabilities:
+        """What earlier runs learned of another endpoint, where it is monitored itself."""
+        record = None if self._store is None else _record_of(self._store, identity_of(endpoint))
+        return Capabilities() if record is None else Capabilities.from_dict(record.capabilities)
+
+    def count_beside(self, remote: RemoteSide, day: date, counted: int) -> None:
+        """Count what a reference that is another endpoint cost to its provider's `day`, but for what is `counted`."""
+        spent = remote.microusd
+        if self._store is None or self._claimed is None or spent is None or spent == counted:
+            return
+        with self._store.sessions.write() as session:
+            queue.hold(session, self._claimed.lease)
+            limits.spend(session, remote.reference.config.provider, day, spent - counted)
+
     def past(self, probe: ProbeKind) -> Past:
         if self._store is None or self._record is None:
             return Past()
         baseline = self._store.active_baseline(self._record.id, probe)
-        return Past() if baseline is None else Past(baseline, self._store.baseline_observations(baseline.id))
+        if baseline is None:
+            return Past()
+        runs = self._store.baseline_observations(baseline.id)
+        remote = [run.run_id for run in runs if is_endpoint(run.reference_fingerprint)]
+        return Past(baseline, runs, {run_id: served_of(self._store.evidence(run_id)) for run_id in remote})
 
     def past_tools(self, suite_version: str, fingerprint: str | None) -> PastTools:
         """The tool-call probe's baseline, and the scored answers of its runs; the reference's are read where
@@ -447,6 +466,12 @@ def run_result(status: RunStatus, error_code: str | None, used: Reported, prices
 def by_these_graders(graded: Sequence[Graded]) -> list[Graded]:
     """What graders of another version found is not what these would: such an item is as new."""
     return [one for one in graded if one.graders == GRADERS]
+
+
+def _record_of(store: Store, wanted: EndpointIdentity) -> EndpointRecord | None:
+    known = store.endpoints(provider=wanted.provider_slug, model=wanted.model_slug)
+    same = (one for one in known if (one.served_name, dict(one.routing)) == (wanted.served_name, dict(wanted.routing)))
+    return next(same, None)
 
 
 def _role(baseline: BaselineRecord | None, run_id: str) -> BaselineRole | None:

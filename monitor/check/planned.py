@@ -51,7 +51,7 @@ def planned(
 ) -> EndpointPlan:
     around = surroundings(endpoint, known)
     seen = [tier for tier in around.supported if any(simulation(one, tier, around, wanted.alpha) for one in targets)]
-    found = offers(seen, tokenizer, at, has_reference=_has_weights(endpoint), rpm=endpoint.rpm)
+    found = offers(seen, tokenizer, at, has_reference=endpoint.reference_answers, rpm=endpoint.rpm)
     table = endpoint.prices
     prices = None if table is None else Prices(table.input_usd_per_mtok, table.output_usd_per_mtok)
     made = plan(targets, found, around, wanted, prices)
@@ -143,6 +143,9 @@ def _guesses(
     ]
     if tokenizer is None:
         found.append("tokens: without a tokenizer they are guessed from characters")
+    if endpoint.reference is not None and endpoint.reference.endpoint is not None:
+        name = endpoint.reference.endpoint.slug
+        found.append(f"reference: {name} is asked the same; what that costs is not in these figures")
     if endpoint.prices is None:
         found.append("prices: none are configured; plans are compared with an answer's token at four of a prompt")
     return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from monitor.check.asked_beside import foreseen_beside
+from monitor.check.budget import Budget, Spend
 from monitor.check.options import LEAST_N, CheckOptions
 from monitor.check.sizes import Sizes, size_of
 from monitor.config import EndpointConfig, Prices
@@ -15,7 +17,7 @@ from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, greedy, latency, logprobs, sampling
 from probes.capabilities import TOKEN_LIMITS, Capabilities
-from probes.plan import Plan, ProbeKind
+from probes.plan import Item, Plan, ProbeKind
 from reference_engine import TokenizerBackend
 
 if TYPE_CHECKING:
@@ -61,15 +63,36 @@ def switch_of(endpoint: EndpointConfig) -> Switch | None:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What plans will send at most; `usd` is None without prices."""
+    """What plans will send at most; `usd` is None without prices. `beside`: what of it a reference that is another
+    endpoint is asked as well, by its own prices."""
 
     sizes: Sizes
     tokens: Tokens
     usd: float | None
+    beside: Estimate | None = None
 
     @property
     def requests(self) -> int:
         return len(self.sizes)
+
+    @property
+    def spend(self) -> Spend:
+        """Without what is beside it."""
+        return Spend(self.requests, self.tokens.total, self.usd or 0.0)
+
+    @property
+    def whole(self) -> Spend:
+        return self.spend if self.beside is None else self.spend + self.beside.spend
+
+    def with_beside(self, planned: Planned, reference: EndpointConfig) -> Estimate:
+        return replace(self, beside=_estimate(foreseen_beside(planned), None, reference.prices))
+
+    def parts(self, budget: Budget) -> tuple[Budget, Budget]:
+        """What of a check's budget is the endpoint's, and what the reference's where that is asked anything: both
+        together never exceed it."""
+        if self.beside is None or not self.beside.requests:
+            return budget, budget
+        return budget.part(self.spend, self.beside.spend), budget.part(self.beside.spend, self.spend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +152,7 @@ def make_plans(
     has_reference: bool,
     extent: Extent,
     tokenizer: TokenizerBackend | None = None,
+    beside: EndpointConfig | None = None,
 ) -> Planned:
     """Of one seed, nonce and time always the same ones. Accounting reads the usage of the logprobs requests where there
     are any, and sends its own only without them."""
@@ -140,12 +164,12 @@ def make_plans(
     plans: list[Plan] = []
     seed, nonce, n, load = drawn.seed, drawn.nonce, extent.n, _load(options, drawn, extent)
     if ProbeKind.LOGPROBS in options.probes:
-        confirms = options.confirms and has_reference
-        plans.append(
-            logprobs.confirming_plan(seed, nonce, n=n)
-            if confirms
-            else logprobs.plan(seed, nonce, n=n, has_reference=has_reference)
-        )
+        if beside is not None:
+            plans.append(logprobs.beside_plan(seed, nonce, n=n))
+        elif options.confirms and has_reference:
+            plans.append(logprobs.confirming_plan(seed, nonce, n=n))
+        else:
+            plans.append(logprobs.plan(seed, nonce, n=n, has_reference=has_reference))
     elif ProbeKind.ACCOUNTING in options.probes:
         plans.append(accounting.plan(seed, n=min(n, LADDER)))
     if ProbeKind.LATENCY in options.probes:
@@ -233,19 +257,22 @@ def affordable_plans(
     tokenizer: TokenizerBackend | None,
     has_reference: bool,
     prices: Prices | None,
+    beside: EndpointConfig | None = None,
 ) -> tuple[Planned, Estimate]:
-    """The plans as asked for, or with as many fewer requests as the budget demands. Raises BudgetError where not even
-    the fewest are affordable, UsageError where a limit in dollars is given but no prices are."""
-    if options.budget.usd is not None and prices is None:
-        raise UsageError(
-            "--max-cost needs prices, and the configuration names none for this endpoint.",
-            remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
-        )
+    """The plans as asked for, or with as many fewer requests as the budget demands; it has to do for a reference
+    `beside` the endpoint as well. Raises BudgetError where not even the fewest are affordable, UsageError where a limit
+    in dollars is given but no prices are."""
+    ensure_prices(options.budget, prices, "this endpoint")
     extent = _whole(options)
     while True:
-        planned = make_plans(options, drawn, has_reference=has_reference, extent=extent, tokenizer=tokenizer)
+        planned = make_plans(
+            options, drawn, has_reference=has_reference, extent=extent, tokenizer=tokenizer, beside=beside
+        )
         estimate = estimate_plans(planned.plans, tokenizer, prices)
-        use = options.budget.most_used(estimate.requests, estimate.tokens, prices)
+        if beside is not None:
+            estimate = estimate.with_beside(planned, beside)
+        spend = estimate.whole
+        use = options.budget.most_used_of(spend.requests, spend.tokens, spend.usd)
         if use is None or use.share >= 1.0:
             return planned, estimate
         if extent.smallest:
@@ -263,7 +290,20 @@ def _whole(options: CheckOptions) -> Extent:
     return Extent(LEAST_N, least=min(1.0, _LEAST_ITEMS / max(1, options.evals.asks)))
 
 
+def ensure_prices(budget: Budget, prices: Prices | None, whose: str) -> None:
+    """Raises UsageError where dollars are limited, and nobody knows what they buy."""
+    if budget.usd is not None and prices is None:
+        raise UsageError(
+            f"--max-cost needs prices, and the configuration names none for {whose}.",
+            remedy="Add `prices: {input_usd_per_mtok: …, output_usd_per_mtok: …}` to its models entry.",
+        )
+
+
 def estimate_plans(plans: Sequence[Plan], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
-    sizes = {(item.key, item.rep): size_of(item, tokenizer) for plan in plans for item in plan.foreseen}
+    return _estimate([item for plan in plans for item in plan.foreseen], tokenizer, prices)
+
+
+def _estimate(items: Iterable[Item], tokenizer: TokenizerBackend | None, prices: Prices | None) -> Estimate:
+    sizes = {(item.key, item.rep): size_of(item, tokenizer) for item in items}
     tokens = sum(sizes.values(), Tokens())
     return Estimate(sizes, tokens, tokens.usd(prices))

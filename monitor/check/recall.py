@@ -3,7 +3,7 @@ is looked at later."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from monitor.store import EvidenceRecord
 from monitor.verdict import CauseWeight, Check, FidelityStatement, Said
 
 _FIDELITY = "fidelity"
+# In the detail of fidelity's evidence.
+REFERENCE = "reference"
 # In the detail of a run's first piece of evidence.
 _SAID = "said"
 
@@ -56,6 +58,11 @@ def fidelity_of(evidence: Sequence[EvidenceRecord], allowed: Sequence[str]) -> F
                 ranking=_causes(found),
             )
     return None
+
+
+def served_of(evidence: Sequence[EvidenceRecord]) -> Mapping[str, Sequence[str]]:
+    """What a reference that is another endpoint called itself in the run."""
+    return next((found.detail[REFERENCE] for found in evidence if REFERENCE in found.detail), {})
 
 
 def with_said(evidence: Sequence[EvidenceRecord], said: Said) -> list[EvidenceRecord]:

@@ -10,7 +10,8 @@ from threading import RLock
 from types import TracebackType
 from typing import Self
 
-from monitor.config import ReferenceConfig
+from monitor.check.remote_reference import RemoteReference
+from monitor.config import EndpointConfig, ReferenceConfig
 from monitor.errors import ConfigError
 from monitor.expectation import reference_fingerprint
 from monitor.settings import Settings, load_settings
@@ -23,13 +24,15 @@ from reference_engine.remote import RemoteEngine, RemoteTokenizer, load_remote_t
 @dataclass(frozen=True, slots=True)
 class OpenReference:
     """`engine` is None where only the tokenizer is known; `identity` names everything an expectation depends on.
-    `turn` is held by whoever uses an engine of this process, one thread at a time; a service has many askers anyway."""
+    `turn` is held by whoever uses an engine of this process, one thread at a time; a service has many askers anyway.
+    `remote` is another endpoint that is asked in an engine's place."""
 
     engine: ReferenceBackend | None
     tokenizer: TokenizerBackend | None
     allowed: tuple[str, ...]
     identity: ReferenceIdentity | None
     description: Description | None = None
+    remote: RemoteReference | None = None
     turn: AbstractContextManager[object] = field(default_factory=RLock, compare=False)
 
     def __enter__(self) -> Self:
@@ -43,6 +46,16 @@ class OpenReference:
         elif isinstance(self.tokenizer, RemoteTokenizer):
             self.tokenizer.close()
 
+    @property
+    def answers(self) -> bool:
+        """Whether it says anything to prompts that were never asked before."""
+        return self.engine is not None or self.remote is not None
+
+    @property
+    def beside(self) -> EndpointConfig | None:
+        """The endpoint that is asked in an engine's place."""
+        return None if self.remote is None else self.remote.config
+
     def is_current(self) -> bool:
         """Whether its service has the files still that were opened there. Raises EngineError where nobody answers."""
         return not isinstance(self.tokenizer, RemoteTokenizer) or self.tokenizer.is_current()
@@ -55,6 +68,9 @@ def open_reference(config: ReferenceConfig | None) -> OpenReference:
     """
     if config is None:
         return OpenReference(None, None, (), None)
+    if config.endpoint is not None:
+        remote = RemoteReference(config.endpoint)
+        return OpenReference(None, None, (), remote.identity, remote=remote)
     if config.weights is None:
         if config.tokenizer is None:
             raise ConfigError("A reference names neither weights nor tokenizer.", remedy="Give one of them.")

@@ -6,19 +6,21 @@ import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from monitor import clock
 from monitor.check.ask import Kept, Limits, Manner, Stop, ask
+from monitor.check.budget import Budget
 from monitor.check.finish import AskedCheck
 from monitor.check.judge import Judge
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Progress
 from monitor.check.own import OwnCheck, nothing_broken_off
-from monitor.check.plans import Drawn, Planned, affordable_plans, switch_of
+from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans, ensure_prices, switch_of
 from monitor.check.reference import OpenReference, open_reference
+from monitor.check.remote_side import RemoteSide
 from monitor.config import EndpointConfig
 from monitor.datadir import SEED_BYTES, DataDir
 from monitor.drift.material import measured_candidates
@@ -51,6 +53,9 @@ def check_against(
 ) -> VerdictDocument:
     """`run_check` with a reference that is open already and stays open."""
     endpoint.target()
+    if reference.remote is not None:
+        reference.remote.target()
+        ensure_prices(options.budget, reference.remote.config.prices, f"{reference.remote.name}, the reference")
     # The file's seed makes the anchors; a check that keeps nothing has no anchors to repeat.
     seed = data.seed() if options.save or data.has(data.seed_path) else secrets.token_bytes(SEED_BYTES)
     own = _own(endpoint, options, data)
@@ -66,12 +71,16 @@ def check_against(
             switch=switch_of(endpoint),
         ),
         tokenizer=reference.tokenizer,
-        has_reference=reference.engine is not None,
+        has_reference=reference.answers,
         prices=endpoint.prices,
+        beside=reference.beside,
     )
-    manner = Manner(Limits(options.timeout, options.budget, endpoint.prices, estimate.sizes))
+    ours, theirs = estimate.parts(options.budget)
+    manner = Manner(Limits(options.timeout, ours, endpoint.prices, estimate.sizes))
+    beside = beside_manner(reference, estimate, theirs, options.timeout)
     with _ledger(endpoint, options, data, own) as ledger, _closing(ledger):
-        done = asked_and_judged(Work(endpoint, options.probes, planned, manner), reference, ledger, progress)
+        work = Work(endpoint, options.probes, planned, manner, beside=beside)
+        done = asked_and_judged(work, reference, ledger, progress)
         ledger.conclude(
             done.status, verdict=done.document.verdict, enrolled=done.document.enrolled, error_code=done.error_code
         )
@@ -79,10 +88,34 @@ def check_against(
 
 
 @dataclass(frozen=True, slots=True)
+class BesideManner:
+    """How a reference that is another endpoint is asked; `manner` is None where it may not be, for `why_not`. `counted`
+    is what of its cost stands in its provider's `day` already, in millionths of a US dollar; None: in no day yet."""
+
+    manner: Manner | None = None
+    why_not: str = ""
+    counted: int = 0
+    day: date | None = None
+
+
+_NOT_BESIDE = BesideManner()
+
+
+def beside_manner(
+    reference: OpenReference, estimate: Estimate, budget: Budget, timeout: float | None = None
+) -> BesideManner:
+    """Within its part of a check's budget, at a pace of its own."""
+    if reference.remote is None or estimate.beside is None:
+        return _NOT_BESIDE
+    prices, sizes = reference.remote.config.prices, estimate.beside.sizes
+    return BesideManner(Manner(Limits(timeout, budget, prices, sizes)))
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """What a check is to do: the plans to send, how, and by which probes the answers are judged; `answering_s` is the
     time that the reference has to answer as well, None for as long as it takes; `rounds_a_day`: how many such checks
-    are made, None where nothing schedules them."""
+    are made, None where nothing schedules them; `beside`: how a reference is asked that is another endpoint."""
 
     endpoint: EndpointConfig
     probes: Sequence[ProbeKind]
@@ -90,6 +123,7 @@ class Work:
     manner: Manner
     answering_s: float | None = None
     rounds_a_day: int | None = None
+    beside: BesideManner = _NOT_BESIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +158,8 @@ def _asked_and_judged(
     code_version = version("endpoint-monitor")
     begun = {plan.probe: ledger.begin(plan, endpoint, code_version, reference.identity) for plan in work.planned.plans}
     to_ask = [run.to_ask for run in begun.values()]
-    progress.begin(_steps(to_ask, reference), "asking")
+    remote = _remote_side(work, reference, ledger, progress)
+    progress.begin(_steps(to_ask, reference, 0 if remote is None else remote.foreseen), "asking")
     asked = ask(
         endpoint.target(),
         ledger.capabilities.to_dict(),
@@ -133,8 +168,11 @@ def _asked_and_judged(
         before={probe: run.samples for probe, run in begun.items()},
         kept=kept,
         progress=progress,
+        beside=remote,
     )
     ledger.charge = asked.charge
+    if remote is not None:
+        ledger.count_beside(remote, work.beside.day or clock.now().date(), work.beside.counted)
     ledger.save_capabilities(asked.capabilities)
     for graded in () if grading is None else grading.rest():
         ledger.keep_grades(graded)
@@ -142,9 +180,31 @@ def _asked_and_judged(
         raise asked.error
     fault_point(FaultPoint.AFTER_ASKING)
     with reference.turn:
-        judge = Judge(reference, work.probes, progress, nonce=work.planned.nonce, answering_s=work.answering_s)
+        judge = Judge(
+            reference,
+            work.probes,
+            progress,
+            nonce=work.planned.nonce,
+            answering_s=work.answering_s,
+            remote=remote,
+        )
         asked_check = AskedCheck(endpoint, ledger, work.planned, asked, judge, grading, work.rounds_a_day)
         return Done(asked_check.finish(started), asked.stop)
+
+
+def _remote_side(work: Work, reference: OpenReference, ledger: Ledger, progress: Progress) -> RemoteSide | None:
+    if reference.remote is None:
+        return None
+    return RemoteSide(
+        reference.remote,
+        work.planned,
+        work.beside.manner,
+        progress,
+        capabilities=ledger.capabilities_of(reference.remote.config),
+        within_s=work.answering_s,
+        judged=[plan.probe for plan in work.planned.plans if ledger.found_before(plan.probe) is not None],
+        why_not=work.beside.why_not,
+    )
 
 
 @contextlib.contextmanager
@@ -220,6 +280,6 @@ def _abandon(ledger: Ledger, status: RunStatus, error_code: str) -> None:
         ledger.abandon(status, error_code)
 
 
-def _steps(plans: Sequence[Plan], reference: OpenReference) -> int:
+def _steps(plans: Sequence[Plan], reference: OpenReference, beside: int) -> int:
     candidates = 0 if reference.engine is None else len(measured_candidates(reference.allowed))
-    return sum(len(plan.foreseen) for plan in plans) + candidates
+    return sum(len(plan.foreseen) for plan in plans) + candidates + beside

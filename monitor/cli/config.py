@@ -23,7 +23,7 @@ from monitor.settings import load_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monitor.config import Problem
+    from monitor.config import Problem, ReferenceConfig
 
 SCHEMA = "monitor.config_check/1"
 
@@ -120,8 +120,14 @@ def _print_summary(config: Config) -> None:
         for endpoint in config.endpoints(provider.slug):
             reference = "none"
             if endpoint.reference is not None:
-                reference = str(endpoint.reference.weights or f"{endpoint.reference.tokenizer} (tokenizer only)")
+                reference = _named(endpoint.reference)
             allowed = ", ".join(endpoint.reference.allowed_profiles) if endpoint.reference else ""
             rows.append((provider.slug, endpoint.model, endpoint.name, reference, allowed, keys))
     print_table(("provider", "model", "served as", "reference", "allowed profiles", "keys"), rows)
     typer.echo(f"{config.path} is valid.")
+
+
+def _named(reference: ReferenceConfig) -> str:
+    if reference.endpoint is not None:
+        return f"{reference.endpoint.slug} (endpoint)"
+    return str(reference.weights or f"{reference.tokenizer} (tokenizer only)")

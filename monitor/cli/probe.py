@@ -175,8 +175,9 @@ def _show_plans(endpoint: EndpointConfig, options: CheckOptions, *, as_json: boo
             options,
             Drawn(bytes(32), bytes(NONCE_BYTES), clock.now(), rpm=endpoint.rpm, switch=switch_of(endpoint)),
             tokenizer=reference.tokenizer,
-            has_reference=reference.engine is not None,
+            has_reference=reference.answers,
             prices=endpoint.prices,
+            beside=reference.beside,
         )
     if as_json:
         print_json(_plan_document(endpoint, planned.plans, estimate))

@@ -120,6 +120,7 @@ def _endpoint(endpoint: EndpointConfig) -> dict[str, Any]:
         else {
             "weights": None if reference.weights is None else str(reference.weights),
             "tokenizer": None if reference.tokenizer is None else str(reference.tokenizer),
+            "endpoint": None if reference.endpoint is None else reference.endpoint.slug,
             "allowed_profiles": list(reference.allowed_profiles),
         },
         "extra_body": dict(endpoint.extra_body),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from monitor.config.endpoint import EndpointConfig
     from monitor.config.load import Config
     from monitor.config.problems import KeyPath
     from monitor.config.service import Schedule, StreamLoad
@@ -48,6 +49,7 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
                     f" {seconds:.0f} s; after {LONGEST_ASKING_S:.0f} s it is cut off and makes no baseline:"
                     " lower the schedule's n, or raise rpm",
                 )
+            yield from _reference_hints(endpoint, schedule, ("providers", index))
             if schedule.load is not None and (seconds := _under_load(schedule.load)) > LONGEST_ASKING_S:
                 yield (
                     ("providers", index),
@@ -56,8 +58,29 @@ def asking_hints(config: Config) -> Iterator[tuple[KeyPath, str]]:
                 )
 
 
+def _reference_hints(endpoint: EndpointConfig, schedule: Schedule, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Where a reference that is another endpoint is still behind when a check ends."""
+    reference = None if endpoint.reference is None else endpoint.reference.endpoint
+    if reference is None or reference.rpm is None:
+        return
+    seconds = (_beside(schedule) - 1) * 60 / reference.rpm
+    if seconds > LONGEST_ASKING_S:
+        yield (
+            path,
+            f"at {reference.rpm} requests a minute the reference {reference.slug} takes {seconds:.0f} s for a check by"
+            f" schedule '{schedule.id}'; what it has not answered after {LONGEST_ASKING_S:.0f} s is hardly compared:"
+            " lower the schedule's n, or raise rpm there",
+        )
+
+
 def _under_load(load: StreamLoad) -> float:
     return load.streams * len(load.sizes) / load.rate
+
+
+def _beside(schedule: Schedule) -> int:
+    """Of the requests those that a reference is asked as well."""
+    alone = {"latency": STREAMS, "protocol": PROTOCOL, "sampling": SAMPLING, "greedy": GREEDY}
+    return _requests(schedule) - sum(requests for probe, requests in alone.items() if probe in schedule.probes)
 
 
 def _requests(schedule: Schedule) -> int:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceConfig:
-    """What the endpoint should be. Without `weights` only the tokenizer is known, and `allowed_profiles` is empty."""
+    """What the endpoint should be. Without `weights` only the tokenizer is known, or the `endpoint` that is asked the
+    same, and `allowed_profiles` is empty."""
 
     weights: Path | Literal["bundled"] | None
     tokenizer: Path | None
     allowed_profiles: tuple[str, ...]
+    endpoint: EndpointConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,16 @@ class EndpointConfig:
         )
 
     @property
+    def slug(self) -> str:
+        """`PROVIDER/MODEL`, as a reference names it."""
+        return f"{self.provider}/{self.model}"
+
+    @property
+    def reference_answers(self) -> bool:
+        """Whether its reference says anything to prompts that were never asked before."""
+        return self.reference is not None and (self.reference.weights or self.reference.endpoint) is not None
+
+    @property
     def matching_labels(self) -> dict[str, str]:
         """What a `match` sees of it: its own labels, and provider and model by their slugs."""
         return {**self.labels, "provider": self.provider, "model": self.model}
@@ -89,8 +101,11 @@ class EndpointConfig:
         return hashlib.sha256(json.dumps(to_jsonable_python(self), sort_keys=True).encode()).hexdigest()
 
 
-def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defaults: Defaults) -> EndpointConfig:
-    """The nearest setting wins: model entry, provider, defaults."""
+def resolve_endpoint(
+    provider: Provider, entry: ServedModel, model: Model, defaults: Defaults, beside: EndpointConfig | None = None
+) -> EndpointConfig:
+    """The nearest setting wins: model entry, provider, defaults. `beside` is the endpoint that the model's reference
+    names, None for that endpoint itself."""
     routing = entry.routing or provider.routing
     pin = {} if routing is None else {"provider": routing.body()}
     return EndpointConfig(
@@ -108,7 +123,7 @@ def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defau
         idle_timeout=provider.idle_timeout or defaults.idle_timeout,
         max_concurrency=provider.limits.max_concurrency or defaults.max_concurrency,
         rpm=provider.limits.rpm or defaults.rpm,
-        reference=_reference(entry, model),
+        reference=_reference(entry, model, beside),
         hf=model.hf,
         prices=entry.prices,
         labels=entry.labels,
@@ -120,9 +135,11 @@ def resolve_endpoint(provider: Provider, entry: ServedModel, model: Model, defau
     )
 
 
-def _reference(entry: ServedModel, model: Model) -> ReferenceConfig | None:
+def _reference(entry: ServedModel, model: Model, beside: EndpointConfig | None) -> ReferenceConfig | None:
     reference = model.reference
     if reference is None:
         return None
+    if reference.endpoint is not None:
+        return None if beside is None else ReferenceConfig(None, None, (), beside)
     allowed = entry.allowed_profiles or reference.allowed_profiles
     return ReferenceConfig(reference.weights, reference.tokenizer, () if reference.weights is None else allowed)

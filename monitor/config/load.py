@@ -14,7 +14,7 @@ from monitor.config.matching import matches
 from monitor.config.problems import KeyPath, Problem, report
 from monitor.config.rules import broken_rules
 from monitor.config.scheduling import default_schedule, with_defaults
-from monitor.config.schema import ConfigFile, Provider, known_keys
+from monitor.config.schema import ConfigFile, Provider, ServedModel, known_keys
 from monitor.config.suggestion import suggestion
 from monitor.errors import ConfigError, UsageError
 
@@ -87,11 +87,7 @@ class Config:
         Raises UsageError for a provider that the file does not have, and for a model that the provider does not have.
         """
         entry = self.provider(provider)
-        found = [
-            resolve_endpoint(entry, served, self.file.models[served.model], self.file.defaults)
-            for served in entry.models
-            if model in (None, served.model)
-        ]
+        found = [self._resolved(entry, served) for served in entry.models if model in (None, served.model)]
         if not found:
             known = list(dict.fromkeys(served.model for served in entry.models))
             raise UsageError(
@@ -99,6 +95,15 @@ class Config:
                 remedy=f"`monitor providers show {provider}` shows them all.",
             )
         return found
+
+    def _resolved(self, provider: Provider, served: ServedModel) -> EndpointConfig:
+        model, defaults = self.file.models[served.model], self.file.defaults
+        named = model.reference and model.reference.endpoint
+        vendor = self.provider(named.partition("/")[0]) if named else None
+        if vendor is None or vendor is provider:
+            return resolve_endpoint(provider, served, model, defaults)
+        theirs = next(one for one in vendor.models if one.model == served.model)
+        return resolve_endpoint(provider, served, model, defaults, resolve_endpoint(vendor, theirs, model, defaults))
 
 
 @dataclass(frozen=True, slots=True)

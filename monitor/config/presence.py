@@ -52,6 +52,7 @@ def hints(config: Config) -> list[Problem]:
             for index, provider in enumerate(config.file.providers)
             if (hint := base_url_hint(provider.base_url))
         ),
+        *_disabled_references(config),
         *label_hints(config),
         *asking_hints(config),
     ]
@@ -61,6 +62,13 @@ def hints(config: Config) -> list[Problem]:
 def _none_to_monitor(config: Config) -> Iterator[tuple[KeyPath, str]]:
     if not config.all_endpoints():
         yield ("providers",), "there is none that is enabled, so nothing is monitored yet"
+
+
+def _disabled_references(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    for slug, model in config.file.models.items():
+        named = model.reference and model.reference.endpoint
+        if named and not config.provider(named.partition("/")[0]).enabled:
+            yield ("models", slug, "reference", "endpoint"), "is not enabled: as a reference it is asked all the same"
 
 
 def secrets_of(provider: Provider) -> dict[KeyPath, SecretRef]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from monitor.config.base_url import check_base_url, forbidden_base_url
 from monitor.config.places import Finding, Place, PlainSection, mapping, places, repeated
+from monitor.config.reference_rules import broken_references
 from monitor.config.service_rules import broken_service_rules
 from monitor.config.suggestion import suggestion
 from monitor.config.values import LIMITS
@@ -22,11 +23,9 @@ def broken_rules(document: object) -> Iterator[Finding]:
     if not isinstance(document, Mapping):
         return
     models = mapping(document.get("models"))
-    for slug, model in models.items():
-        if isinstance(model, Mapping) and isinstance(model.get("reference"), Mapping):
-            yield from _reference(Place(model["reference"], ("models", slug, "reference")))
-    yield from _renames({slug: Place(mapping(model), ("models", slug)) for slug, model in models.items()})
     providers = list(places(document.get("providers"), ("providers",)))
+    yield from broken_references(models, providers)
+    yield from _renames({slug: Place(mapping(model), ("models", slug)) for slug, model in models.items()})
     yield from repeated(providers, "slug")
     yield from _renames({str(place.section.get("slug")): place for place in providers})
     for provider in providers:
@@ -47,14 +46,6 @@ def _renames(entries: Mapping[str, Place]) -> Iterator[Finding]:
         elif earlier in seen:
             yield (*place.path, "renamed_from"), f"'{earlier}' became '{seen[earlier]}' already; keep one"
         seen[earlier] = slug
-
-
-def _reference(place: Place) -> Iterator[Finding]:
-    weights, tokenizer = place.section.get("weights"), place.section.get("tokenizer")
-    if weights is None and tokenizer is None:
-        yield place.path, "needs weights or tokenizer; remove it to monitor without a reference"
-    elif weights is None and "allowed_profiles" in place.section:
-        yield (*place.path, "allowed_profiles"), "needs weights: a tokenizer alone has no numerics"
 
 
 def _address(provider: Place) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from monitor.config.values import (
     BaseUrl,
     Concurrency,
     ConfigPath,
+    EndpointName,
     ExtraBody,
     Header,
     HeaderName,
@@ -49,10 +50,12 @@ class Defaults(Section):
 
 
 class Reference(Section):
-    """What the model should be. Without `weights`, `tokenizer` alone gives exact accounting and no fidelity."""
+    """What the model should be. Without `weights`, `tokenizer` alone gives exact accounting and no fidelity. `endpoint`
+    is another provider's entry of the same model, for weights that nobody here can host."""
 
     weights: Weights | None = None
     tokenizer: ConfigPath | None = None
+    endpoint: EndpointName | None = None
     allowed_profiles: ProfileNames = ("bf16",)
 
 

@@ -34,6 +34,7 @@ BUNDLED: Literal["bundled"] = "bundled"
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _MODEL_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_ENDPOINT_NAME = re.compile(f"{_SLUG.pattern}/{_MODEL_SLUG.pattern}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 CLIENT_HEADERS = frozenset(
@@ -195,6 +196,16 @@ def _check_model_slug(slug: str) -> str:
     return slug
 
 
+def is_endpoint_name(name: str) -> bool:
+    return _ENDPOINT_NAME.fullmatch(name) is not None
+
+
+def _check_endpoint_name(name: str) -> str:
+    if not is_endpoint_name(name):
+        raise ValueError("must be PROVIDER/MODEL, by their slugs, such as vendor/big")
+    return name
+
+
 def _pattern(expression: re.Pattern[str]) -> JsonSchemaValue:
     return {"type": "string", "pattern": f"^{expression.pattern}$"}
 
@@ -219,6 +230,7 @@ _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 Version = Annotated[int, PlainValidator(_check_version), WithJsonSchema({"const": 1})]
 Slug = Annotated[str, AfterValidator(_check_slug), WithJsonSchema(_pattern(_SLUG))]
 ModelSlug = Annotated[str, AfterValidator(_check_model_slug), WithJsonSchema(_pattern(_MODEL_SLUG))]
+EndpointName = Annotated[str, AfterValidator(_check_endpoint_name), WithJsonSchema(_pattern(_ENDPOINT_NAME))]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]
 RequestsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 Concurrency = Annotated[int, Field(gt=0, le=1_000)]

@@ -139,6 +139,8 @@ def _reference(subject: Subject, wanted: Wanted) -> tuple[OpenReference | None, 
         return None, "not wanted (--no-reference)"
     if config is None:
         return None, "none is configured"
+    if config.endpoint is not None:
+        return None, "it is another endpoint, which only a check asks"
     try:
         return open_reference(config), ""
     except CodedError as error:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from monitor.drift.cause import ENDPOINT
 from monitor.drift.rule import Verdict
 from monitor.render.measures import certainty, measures
 from monitor.render.table import Row, Table
@@ -103,7 +104,8 @@ def fidelity_note(fidelity: FidelityStatement) -> str:
     if fidelity.value is None:
         return fidelity.reason
     allowed = f" ({', '.join(fidelity.allowed)})" if fidelity.allowed else ""
-    words = [f"log-probabilities, how far a token's is from the nearest allowed profile{allowed}"]
+    whose = "the reference's" if fidelity.allowed == (ENDPOINT,) else f"the nearest allowed profile{allowed}"
+    words = [f"log-probabilities, how far a token's is from {whose}"]
     words += [fidelity.reason] if fidelity.reason else []
     if fidelity.lawful is not None:
         words.append(f"up to {number(fidelity.lawful, fidelity.unit)} is lawful")

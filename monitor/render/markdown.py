@@ -10,7 +10,7 @@ from monitor.render.checks import check_tables
 from monitor.render.conclusion import conclusion, details
 from monitor.render.latency import latency_text
 from monitor.render.table import Table
-from monitor.render.wording import cost_text, telling_rows, verdict_word, with_unit
+from monitor.render.wording import cost_text, reference_text, telling_rows, verdict_word, with_unit
 from monitor.verdict import Telling, VerdictDocument
 
 
@@ -35,6 +35,8 @@ def markdown(document: VerdictDocument) -> str:
     if document.quirks:
         lines += ["", "Quirks: " + ", ".join(f"{quirk.name} ×{quirk.count}" for quirk in document.quirks)]
     lines += ["", f"{cost_text(document.cost).capitalize()}.", ""]
+    if document.reference is not None:
+        lines += [f"Beside it the {_cell(reference_text(document.reference))}.", ""]
     return "\n".join([*lines, f"Runs: {', '.join(document.run_ids) or 'not saved'}", ""])
 
 

@@ -15,7 +15,7 @@ from monitor.render.checks import check_tables
 from monitor.render.conclusion import conclusion, details
 from monitor.render.latency import latency_text
 from monitor.render.table import Row, Table
-from monitor.render.wording import cost_text, duration_text, telling_rows, verdict_word, with_unit
+from monitor.render.wording import cost_text, duration_text, reference_text, telling_rows, verdict_word, with_unit
 from monitor.verdict import Check, VerdictDocument
 
 STYLES = {
@@ -59,6 +59,8 @@ def print_verdict(console: Console, document: VerdictDocument, exit_code: int) -
         )
     took = duration_text(document.finished_at - document.started_at)
     page.say(f"{cost_text(document.cost)}, {took}{'' if document.saved else '; not saved'}", "dim")
+    if document.reference is not None:
+        page.say(reference_text(document.reference), "dim")
     page.say(verdict_word(document.verdict), STYLES[document.verdict], f"{_GAP}exit {exit_code}")
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from monitor.drift.cause import Cause
 from monitor.drift.rule import Verdict
-from monitor.verdict import CauseWeight, Cost, Shown, Telling
+from monitor.verdict import CauseWeight, Cost, ReferenceStatement, Shown, Telling
 
 _SHOWN_TOKENS = 4
 _NAMED_WEIGHT = 0.05
@@ -115,6 +115,11 @@ def cost_text(cost: Cost) -> str:
     answers = f"{cost.without_usage} answer{'' if cost.without_usage == 1 else 's'}"
     why = f" ({answers} came without a count)" if least else ""
     return f"{cost.requests} requests, {_tokens_text(cost, least)}{why}, {usd}"
+
+
+def reference_text(reference: ReferenceStatement) -> str:
+    """`reference vendor/big: 40 requests, 1200 tokens in and 40 out, $0.001200`."""
+    return "; ".join(filter(None, (f"reference {reference.endpoint}: {cost_text(reference.cost)}", reference.reason)))
 
 
 def _tokens_text(cost: Cost, least: str) -> str:

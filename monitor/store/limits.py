@@ -92,6 +92,17 @@ def spend(session: Session, provider: str, day: date, microusd: int) -> None:
     session.flush()
 
 
+def draw(session: Session, provider: str, day: date, microusd: int, budget_microusd: int) -> int:
+    """Count as spent `microusd`, or what is left of the budget; how much it was. Who draws gives back by `spend` what
+    it did not spend; of whoever dies it stays counted."""
+    spending = _begun(session, provider, day)
+    left = budget_microusd - spending.settled_microusd - spending.reserved_microusd
+    granted = max(0, min(microusd, left))
+    spending.settled_microusd += granted
+    session.flush()
+    return granted
+
+
 def charge_ended(session: Session, at: datetime) -> None:
     """Count as spent what was reserved by checks that have ended and did not say what they spent: nobody will."""
     ended = (

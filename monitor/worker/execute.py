@@ -18,9 +18,9 @@ from monitor.check.brake import Brake
 from monitor.check.budget import Budget
 from monitor.check.ledger import Ledger
 from monitor.check.options import CheckOptions, Silent
-from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans, switch_of
+from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans, ensure_prices, switch_of
 from monitor.check.reference import OpenReference
-from monitor.check.run import Done, Work, asked_and_judged
+from monitor.check.run import BesideManner, Done, Work, asked_and_judged
 from monitor.config.asking import LONGEST_ASKING_S
 from monitor.errors import BudgetError, ConfigError, LeaseLostError, OfflineError, StorageError
 from monitor.fault_points import FaultPoint, fault_point
@@ -40,7 +40,7 @@ from probes.plan import ProbeKind
 from reference_engine.errors import CodedError, EngineError
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from probes.tools.families.suite import Instance
 
@@ -158,12 +158,13 @@ class _Attempt:
         )
         reference = self._context.references.of(self._endpoint.config.reference)
         planned, estimate, budget = self._affordable(options, reference)
+        beside = self._beside(reference, estimate, options)
         config = self._endpoint.config
         timeout = min(options.timeout or LONGEST_ASKING_S, LONGEST_ASKING_S)
         asking = AskLimits(timeout, budget, config.prices, estimate.sizes)
         pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
         manner, rounds = Manner(asking, pace, self._brake), self._rounds_a_day()
-        work = Work(config, options.probes, planned, manner, _ANSWERING_S, rounds)
+        work = Work(config, options.probes, planned, manner, _ANSWERING_S, rounds, beside)
         return asked_and_judged(work, reference, self._ledger, Silent())
 
     def _rounds_a_day(self) -> int:
@@ -185,19 +186,25 @@ class _Attempt:
             switch=switch_of(config),
         )
 
+        remote = reference.beside
+        if remote is not None:
+            ensure_prices(options.budget, remote.prices, f"{remote.slug}, the reference")
+
         def plans_of(options: CheckOptions) -> tuple[Planned, Estimate]:
             with reference.turn:
                 return affordable_plans(
                     options,
                     drawn,
                     tokenizer=reference.tokenizer,
-                    has_reference=reference.engine is not None,
+                    has_reference=reference.answers,
                     prices=config.prices,
+                    beside=remote,
                 )
 
         planned, estimate = plans_of(options)
+        ours, _ = estimate.parts(options.budget)
         if estimate.usd is None:
-            return planned, estimate, options.budget
+            return planned, estimate, ours
         of_day = self._configured.config.daily_budget_microusd(config.provider)
         granted = self._reserved(math.ceil(estimate.usd * _RESERVED_OF_ESTIMATE * 1e6), of_day)
         if granted is None:
@@ -206,8 +213,34 @@ class _Attempt:
                 remedy="Raise its daily_budget_usd, or wait until midnight UTC.",
             )
         if granted < estimate.usd * 1e6:
-            planned, estimate = plans_of(replace(options, budget=replace(options.budget, usd=granted / 1e6)))
-        return planned, estimate, options.budget if of_day is None else replace(options.budget, usd=granted / 1e6)
+            # What is left is of this provider's day, beside which the reference's part is as much as it was.
+            usd = granted / 1e6 * estimate.whole.usd / estimate.usd
+            planned, estimate = plans_of(replace(options, budget=replace(options.budget, usd=usd)))
+        return planned, estimate, ours if of_day is None else replace(ours, usd=granted / 1e6)
+
+    def _beside(self, reference: OpenReference, estimate: Estimate, options: CheckOptions) -> BesideManner:
+        """How a reference that is another endpoint is asked: at its provider's rate, and of what is left of its day,
+        which counts as spent until the check says what it was."""
+        remote, theirs = reference.remote, estimate.beside
+        if remote is None or theirs is None or not theirs.requests:
+            return BesideManner()
+        config, day = remote.config, clock.now().date()
+        _, budget = estimate.parts(options.budget)
+        drawn, of_day = 0, self._configured.config.daily_budget_microusd(config.provider)
+        if of_day is not None and theirs.usd is not None:
+            wanted = max(1, math.ceil(theirs.usd * _RESERVED_OF_ESTIMATE * 1e6))
+            drawn = self._drawn(config.provider, day, wanted, of_day)
+            if not drawn:
+                return BesideManner(why_not="its provider has spent its budget of today")
+            budget = replace(budget, usd=min(drawn / 1e6, budget.usd or math.inf))
+        pace = None if config.rpm is None else SharedPace(self._context.limits, config.provider, config.rpm)
+        asking = AskLimits(None, budget, config.prices, theirs.sizes)
+        return BesideManner(Manner(asking, pace), counted=drawn, day=day)
+
+    def _drawn(self, provider: str, day: date, microusd: int, budget: int) -> int:
+        with self._context.store.sessions.write() as session:
+            queue.hold(session, self._claimed.lease)
+            return limits.draw(session, provider, day, microusd, budget)
 
     def _pool(self, options: CheckOptions, reference: OpenReference, at: datetime) -> Sequence[Instance] | None:
         if ProbeKind.TOOL_CALLS not in options.probes or reference.engine is None:

@@ -18,8 +18,8 @@ class References:
 
     def of(self, config: ReferenceConfig | None) -> OpenReference:
         """Raises EngineError where it cannot be opened; it is tried again the next time."""
-        if config is None:
-            return open_reference(None)
+        if config is None or config.endpoint is not None:  # nothing to keep open
+            return open_reference(config)
         key = replace(config, allowed_profiles=())
         known = self._open.get(key)
         if known is None or not known.is_current():

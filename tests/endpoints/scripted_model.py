@@ -35,7 +35,8 @@ class ScriptedModel:
     stack adds to each log-probability, always the same for a prompt, and of what differs from answer to answer.
     `most_alternatives`: a request for more top_logprobs is refused, as real endpoints do. `logprobs` False leaves them
     out of the answer. `count` is how it counts a conversation's tokens, `extra_prompt_tokens` what it adds to that.
-    `caches` answers a repeated request with the stored answer, id included. Ids and noise go by `answered`.
+    `caches` answers a repeated request with the stored answer, id included. `fingerprint` is what it calls its stack.
+    Ids and noise go by `answered`.
     """
 
     change: float = 0.0
@@ -45,6 +46,7 @@ class ScriptedModel:
     count: Callable[[Messages], int] = words_in
     extra_prompt_tokens: int = 0
     caches: bool = False
+    fingerprint: str | None = None
     answered: int = 0
     _lawful: Lawful = field(default_factory=Lawful)
     _cache: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -81,6 +83,7 @@ class ScriptedModel:
             "object": "chat.completion",
             "created": 1760000000,
             "model": self._lawful.model,
+            **({} if self.fingerprint is None else {"system_fingerprint": self.fingerprint}),
             "choices": [choice],
             "usage": {
                 "prompt_tokens": prompt_tokens,

@@ -200,7 +200,7 @@ BAD_FILES = [
     ("bf16", "bf61", 3, f"{REFERENCE}.allowed_profiles[1]", "is not a profile; did you mean 'bf16'?"),
     ("[fp32, bf16]", "[]", 3, f"{REFERENCE}.allowed_profiles", "must not be empty"),
     ("[fp32, bf16]", "bf16", 3, f"{REFERENCE}.allowed_profiles", "must be a list"),
-    ("weights: bundled, ", "", 3, REFERENCE, "needs weights or tokenizer"),
+    ("weights: bundled, ", "", 3, REFERENCE, "needs weights, tokenizer or endpoint"),
     ("weights: bundled", "tokenizer: t", 3, f"{REFERENCE}.allowed_profiles", "a tokenizer alone has no numerics"),
     ("slug: x", "slug: X", 5, "providers[0].slug", "lowercase letters, digits and hyphens"),
     ("slug: x", "slug: " + "x" * 64, 5, "providers[0].slug", "at most 63"),

@@ -79,7 +79,8 @@ def test_show_is_yaml_with_defaults_filled_in_and_references_for_keys(monitor: M
     first, second, _ = shown["endpoints"]
     assert first["extra_body"] == {"note": "[redacted]", "provider": {"only": ["x"], "allow_fallbacks": False}}
     assert (first["rpm"], first["timeout_s"], first["reference"]) == (30, 60.0, None)
-    assert second["reference"] == {"weights": None, "tokenizer": str(folder / "tok"), "allowed_profiles": []}
+    tokenizer = str(folder / "tok")
+    assert second["reference"] == {"weights": None, "tokenizer": tokenizer, "endpoint": None, "allowed_profiles": []}
     assert second["prices"] == {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
 
 
