@@ -21,6 +21,7 @@ from benchmarks.simulated import (
     nulls,
     other_endpoint,
     rebaselines,
+    whole_answers,
     whole_path,
 )
 from benchmarks.simulated.figure import Figure, printed
@@ -66,6 +67,7 @@ PARTS: dict[str, Part] = {
     "beside": lambda scale, seed: beside.figures(_times(400, scale), seed=seed),
     "rebaselines": lambda scale, seed: rebaselines.figures(_times(2_000, scale), seed=seed),
     "reference": lambda scale, seed: other_endpoint.figures(_times(4_000, scale), seed=seed),
+    "whole": lambda scale, seed: whole_answers.figures(_times(4_000, scale), _times(200, scale), seed=seed),
     "cpu": lambda _, seed: [endpoint_day(seed), whole_path.scoring_day(seed)],
 }
 
