@@ -9,8 +9,8 @@ Without a goal, one endpoint (reference-engine serve --profile bf16) behind a pr
 log-probability is enrolled, probed again unchanged, and then served with other stacks under the same address. Prints
 one row a probe. With a goal, prints its figures beside their bars; the exit code is 1 where a bar is missed. --headline
 prints what detection takes by our streams and by each rival method, at one rate of false alarms; --rivals what the
-rivals give beside published figures. Answers of changed stacks are computed once and kept in
-FOLDER, which holds for one state of the lab: empty it after the lab has changed.
+rivals give beside published figures, and of table E what ours give too. Answers of changed stacks are computed once and
+kept in FOLDER, which holds for one state of the lab: empty it after the lab has changed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from benchmarks.detection_lab.first_tokens import FirstTokenStore
 from benchmarks.detection_lab.goals import GOALS
 from benchmarks.detection_lab.goals.figure import Lab, table
 from benchmarks.detection_lab.powers import Sizes
+from benchmarks.detection_lab.product import rows_ours
 from benchmarks.detection_lab.reproduction import rows_d, rows_e
 from benchmarks.detection_lab.texts import TextStore
 from benchmarks.noise_proxy import noise_proxy
@@ -164,7 +165,8 @@ def show_rivals(lab: Lab, name: str) -> int:
     if name == "D":
         print("\n".join(rows_d(lab.first, 100 if lab.quick else 801)))
     else:
-        print("\n".join(rows_e(lab.texts, Sizes(20, 14) if lab.quick else Sizes())))
+        sizes = Sizes(20, 14) if lab.quick else Sizes()
+        print("\n".join([*rows_e(lab.texts, sizes), "", *rows_ours(lab.texts, sizes, lab.seed)]))
     return 0
 
 

@@ -66,7 +66,7 @@ def powers(pools: Pools, answers: int, repeats: int, seed: int) -> dict[str, Pow
     """Of each test, on the same resampled answers; RUT ranks them among all of the reference's, as it has no use for
     as many."""
     drawn = np.array(list(_p_values(pools, answers, repeats, np.random.default_rng(seed))))
-    return {name: _power(column) for name, column in zip(TESTS, drawn.T, strict=True)}
+    return {name: power(column) for name, column in zip(TESTS, drawn.T, strict=True)}
 
 
 def _p_values(pools: Pools, answers: int, repeats: int, rng: np.random.Generator) -> Iterator[list[float]]:
@@ -79,10 +79,10 @@ def single_rut_power(pools: Pools, repeats: int, seed: int) -> Power:
     """RUT as its authors have it: one answer to a prompt, ranked among all of the reference's."""
     rng = np.random.default_rng(seed)
     found = [rut_p(Pools(pools.reference, _some(pools.endpoint, 1, rng)), rng) for _ in range(repeats)]
-    return _power(np.array(found))
+    return power(np.array(found))
 
 
-def _power(p_values: Floats) -> Power:
+def power(p_values: Floats) -> Power:
     return Power(*(float((p_values <= level).mean()) for level in LEVELS))
 
 

@@ -9,12 +9,14 @@ import pytest
 
 from benchmarks import detection
 from benchmarks.detection_lab import powers as powers_module
+from benchmarks.detection_lab import product
 from benchmarks.detection_lab.changes import CHANGES, UNCHANGED
 from benchmarks.detection_lab.distances import TABLE_D, distance, kl, lt_statistics
 from benchmarks.detection_lab.first_tokens import TOP, FirstTokens, FirstTokenStore
 from benchmarks.detection_lab.goals import g2, g4, g5, g7
 from benchmarks.detection_lab.goals.figure import Figure, Lab, table
 from benchmarks.detection_lab.powers import TABLE_E, Pools, Sizes, powers, single_rut_power
+from benchmarks.detection_lab.product import rows_ours
 from benchmarks.detection_lab.reproduction import rows_d, rows_e
 from benchmarks.detection_lab.texts import NO_TOKEN, Asked, Texts, TextStore
 
@@ -168,9 +170,12 @@ def test_goal_on_whole_answers_has_its_bars(lab: Lab, monkeypatch: pytest.Monkey
         made = drawn(seed, 5 + 200 * seed, answers=g7.QUICK_POOL, prompts=g7.PROMPTS)
         for pool in (0, 1):
             np.savez(lab.texts.folder / f"texts-{name}-25x50-t1-{pool}.npz", **made.by_name())
+    monkeypatch.setattr(product, "DRAWS", 39)
     figures = {figure.name: figure for figure in g7.measure(lab)}
     assert figures["MET: power against nf4"].value == 1.0
     assert figures["RUT, one answer to a prompt: false alarms at .05"].bar == "≤ 0.06"
+    assert figures["distance: power against nf4"].value == 1.0
+    assert figures["distance: false alarms at .05"].bar == "≥ 0.04 and ≤ 0.06"
 
 
 def test_rivals_are_printed_beside_every_published_row(lab: Lab) -> None:
@@ -190,6 +195,30 @@ def test_powers_are_printed_beside_every_published_row(lab: Lab, monkeypatch: py
         for pool in (0, 1):
             made = drawn(2 * seed + pool, 5, answers=12, prompts=10)
             np.savez(lab.texts.folder / f"texts-{name}-10x30-t1-{pool}.npz", **made.by_name())
-    lines = list(rows_e(lab.texts, Sizes(12, 12, repeats=2)))
-    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in TABLE_E]
-    assert "(0.69 / 0.45)" in lines[5]
+    monkeypatch.setattr(product, "DRAWS", 19)
+    for rows in (rows_e, rows_ours):
+        lines = list(rows(lab.texts, Sizes(12, 12, repeats=2)))
+        assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in TABLE_E]
+        assert "(0.69 / 0.45)" in lines[5]
+
+
+def test_the_products_powers_are_the_level_without_a_change_and_one_against_another_model() -> None:
+    same = product.product_powers(Pools(drawn(0, 5), drawn(1, 5)), answers=6, repeats=40, seed=0)
+    assert all(power.at_01 <= power.at_05 <= 0.3 for power in same.values())
+    assert list(same) == [*product.TESTS, "all three, by E"]
+    other = product.product_powers(Pools(drawn(0, 5), drawn(1, 50)), answers=6, repeats=10, seed=0)
+    assert other["distance"].at_01 == 1.0
+
+
+def test_the_level_is_that_of_dealing_and_not_of_one_pair_of_pools() -> None:
+    """Two pools that differ: resampled from them every test would reject, dealt anew hardly any does."""
+    apart = Pools(drawn(0, 5), drawn(1, 50))
+    assert product.product_levels(apart, answers=6, repeats=60, seed=0)["distance"].at_05 <= 0.05 + 3 * 0.028
+
+
+def test_the_products_answers_are_those_of_the_lab_prompt_by_prompt() -> None:
+    made = drawn(2, 9)
+    found = product.answers_of(made)
+    assert found.prompts.tolist() == sorted(list(range(4)) * 24)
+    assert np.array_equal(found.ids[24], made.ids[1, 0])
+    assert found.nll == pytest.approx(-made.logprobs.mean(axis=-1).ravel())
