@@ -15,8 +15,8 @@ from benchmarks.detection_lab.union import Union
 from benchmarks.simulated.rounds import DAY_NOISE
 from monitor.drift.border import ASKS, SCREENING_ASKS, Screened, ignores_temperature, screened, tightest
 from monitor.drift.border_scores import BorderInput, BorderInputs, enrol_border
-from monitor.drift.calibration import Levels
 from monitor.drift.evidence import Inapplicable, NotYet
+from monitor.drift.levels import Levels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from benchmarks.detection_lab.lawful import Lawful, listed
 from benchmarks.detection_lab.union import Union
-from monitor.drift.calibration import DAY, Levels, calibrate
+from monitor.drift.calibration import calibrate
 from monitor.drift.deviations import capped, mean_deviations
 from monitor.drift.fingerprint import Enrolment, enrol
+from monitor.drift.levels import DAY, Levels
 from monitor.drift.listing import Bounds, Listing, residuals
 from monitor.drift.onset import onset
 from monitor.drift.paths import bets_paths

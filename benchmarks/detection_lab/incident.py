@@ -14,11 +14,11 @@ from sqlalchemy import update
 from benchmarks.detection_lab.hourly import BASELINE_DAYS, HOUR, HOURS, PROMPTS, answers, listings
 from benchmarks.detection_lab.lawful import Lawful
 from benchmarks.detection_lab.union import Union
-from monitor.drift.calibration import DAY
 from monitor.drift.decision import Event
 from monitor.drift.evidence import Evidence, Scores, StreamKey, Tier
 from monitor.drift.fingerprint import Enrolment, enrol
 from monitor.drift.fingerprint_scores import Asked, deviation_evidence
+from monitor.drift.levels import DAY
 from monitor.drift.listing import Listing
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.store import EndpointIdentity, EndpointRecord, RunStart, Store, Trigger, new_id

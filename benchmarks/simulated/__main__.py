@@ -26,9 +26,9 @@ from benchmarks.simulated import (
 )
 from benchmarks.simulated.figure import Figure, printed
 from benchmarks.simulated.rounds import HOURS, border_rounds, day_rates
-from monitor.drift.calibration import DAY
 from monitor.drift.decision import Average, EndpointState, look, weights
 from monitor.drift.evidence import Evidence, Scores, StreamKey
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import StreamRule
 from monitor.drift.streams import Epoch, StreamState, fold
 

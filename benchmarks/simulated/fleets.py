@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.simulated.rounds import HOURS, TOKENS, Scores
-from monitor.drift.calibration import DAY
+from monitor.drift.levels import DAY
 from monitor.drift.mixtures import Answers
 
 Ints = NDArray[np.int64]

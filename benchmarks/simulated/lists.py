@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.simulated.rounds import DAY_NOISE, HOURS, PROMPTS, TOKENS, Scores
 from monitor.drift.border import ASKS, CANDIDATES
 from monitor.drift.border_scores import First
-from monitor.drift.calibration import DAY
+from monitor.drift.levels import DAY
 from monitor.drift.listing import Listing
 
 _VOCABULARY = 60

@@ -20,9 +20,10 @@ from benchmarks.simulated.rounds import (
     day_rates,
     mixed,
 )
-from monitor.drift.calibration import DAY, calibrate
+from monitor.drift.calibration import calibrate
 from monitor.drift.fingerprint import EnrolledPrompt, Enrolment
 from monitor.drift.first_baseline import ALPHA, MeansMove, level_move, means_move, share_of_error
+from monitor.drift.levels import DAY
 from monitor.drift.paths import bets_paths
 from monitor.drift.score_stream import Round
 from monitor.drift.settling import moved_p

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from monitor.drift.calibration import DAY, Levels, calibrate
+from monitor.drift.calibration import calibrate
 from monitor.drift.deviations import capped, caps, mean_deviations
 from monitor.drift.fingerprint import LEAST_ANSWERS
+from monitor.drift.levels import DAY, Levels
 
 Scores = NDArray[np.float64]
 HOURS = 24

@@ -13,10 +13,10 @@ from benchmarks.simulated.figure import Figure, share
 from benchmarks.simulated.lists import Borders, Lists
 from benchmarks.simulated.rounds import CALIBRATION_DAYS, EPOCH_DAYS, HOURS
 from monitor.drift.border_scores import BorderInputs, border_evidence, enrol_border
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Evidence, Scores, StreamKey, Tier
 from monitor.drift.fingerprint import Enrolment, enrol
 from monitor.drift.fingerprint_scores import Asked, deviation_evidence, log_odds_evidence
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 
 T1, T2 = StreamKey("endpoint", Tier.LOGPROBS, "1"), StreamKey("endpoint", Tier.BORDER, "1")

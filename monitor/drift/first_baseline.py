@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, DAYS, whole_days
+from monitor.drift.calibration import whole_days
 from monitor.drift.fingerprint import EnrolledPrompt, Enrolment
 from monitor.drift.interval import Interval
+from monitor.drift.levels import DAY, DAYS
 from monitor.drift.observation import FloatArray
 from monitor.drift.rule import LAWFUL_SHIFT
 from monitor.drift.ruler import Reading, read

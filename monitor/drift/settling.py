@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.drift.calibration import BLOCKS, DAY, DAYS, Calibration, Noise, unsteady_p
+from monitor.drift.calibration import unsteady_p
 from monitor.drift.decision import SUSPECT_AT, Level
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import StreamKey
+from monitor.drift.levels import BLOCKS, DAY, DAYS, Calibration, Noise
 from monitor.drift.observation import FloatArray
 from monitor.drift.onset import onset
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule

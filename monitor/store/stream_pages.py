@@ -81,7 +81,7 @@ def last_look(session: Session, epoch: EndpointEpoch) -> LookRecord | None:
 def epochs(session: Session, endpoint_id: str, window: Window) -> Page[EpochRecord]:
     query = select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id)
     page = read_page(session, query, EPOCH_SORTS, EndpointEpoch.id, window)
-    return page.of(map(record_of, page.items))
+    return page.of(record_of(session, row) for row in page.items)
 
 
 def evidence(session: Session, wanted: StreamEvidenceFilter, window: Window) -> Page[StreamEvidenceRecord]:
@@ -161,7 +161,7 @@ def path(session: Session, endpoint_id: str, span: Span, most: int = MOST_POINTS
         PathPoint(at, numbers[epoch_id], level, worth, value, tuple(events))
         for at, epoch_id, level, worth, value, events in session.execute(query)
     ]
-    return StreamPath(tuple(_thinned(points, span, most)), len(points), tuple(map(record_of, rows)))
+    return StreamPath(tuple(_thinned(points, span, most)), len(points), tuple(record_of(session, row) for row in rows))
 
 
 def _thinned(points: Sequence[PathPoint], span: Span, most: int) -> Iterable[PathPoint]:

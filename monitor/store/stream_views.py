@@ -69,7 +69,7 @@ class OpenEpoch:
 
     def view(self) -> EndpointView:
         return EndpointView(
-            record_of(self.epoch),
+            record_of(self.session, self.epoch),
             self.now,
             tuple(self._views()),
             stream_pages.last_look(self.session, self.epoch),

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Evidence, Inapplicable, Scores, StreamKey, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import StreamRule
 from monitor.store import EndpointRecord, Store
 from monitor.store.stream_records import EpochPlan

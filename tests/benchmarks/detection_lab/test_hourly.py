@@ -14,12 +14,12 @@ from benchmarks.detection_lab.lawful import Lawful
 from benchmarks.detection_lab.union import NO_TOKEN, Union
 from benchmarks.simulated.delays import WITH, needed
 from monitor.drift.border_scores import BorderInputs, First, border_evidence
-from monitor.drift.calibration import DAY, Levels
 from monitor.drift.decision import Event
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import Scores, StreamKey, Tier
 from monitor.drift.fingerprint import Enrolment, enrol
 from monitor.drift.fingerprint_scores import Asked, deviation_evidence
+from monitor.drift.levels import DAY, Levels
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule
 from monitor.drift.streams import Epoch, StreamState
 from monitor.drift.whitened_scores import whiten, whitened_evidence

@@ -8,8 +8,8 @@ import pytest
 
 from monitor.check.askable import SCORED_ROUNDS, offer, offers
 from monitor.config.service import Schedule
-from monitor.drift.calibration import BLOCKS
 from monitor.drift.evidence import Tier
+from monitor.drift.levels import BLOCKS
 from monitor.drift.offers import WITH, WITHOUT, Offer
 from probes import logprobs
 from probes.accounting import expected_prompt_tokens

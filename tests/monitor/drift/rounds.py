@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from monitor.drift.calibration import DAY
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monitor.drift.calibration import DAY, Calibration, Standing, calibrate, unsteady_p
+from monitor.drift.calibration import calibrate, unsteady_p
+from monitor.drift.levels import DAY, Calibration, Standing
 from monitor.drift.score_stream import Round
 from tests.monitor.drift.rounds import days_of
 

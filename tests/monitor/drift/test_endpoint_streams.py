@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.drift.begun import Begun
-from monitor.drift.calibration import DAY
 from monitor.drift.decision import Average, EndpointState, Event, Level, look, weights
 from monitor.drift.endpoint_streams import EndpointStreams, opening
 from monitor.drift.evidence import Combining, Evidence, ExactP, Null, Scores, StreamKey, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import StreamRule
 from monitor.drift.streams import Closing, Epoch, StreamState, fold
 from tests.monitor.drift.rounds import days_of

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated.lists import Lists
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Inapplicable, NotYet
 from monitor.drift.fingerprint import LEAST_ANSWERS, EnrolledPrompt, Enrolment, enrol
+from monitor.drift.levels import DAY
 from monitor.drift.listing import Listing
 
 HOUR = 3_600.0

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.simulated.lists import Lists
-from monitor.drift.calibration import DAY
 from monitor.drift.comparison import compared
 from monitor.drift.fingerprint import EnrolledPrompt, Enrolment, enrol
 from monitor.drift.fingerprint_diagnosis import Diagnosis, diagnose, divergences
+from monitor.drift.levels import DAY
 from monitor.drift.listing import Listing
 
 HALF_NORMAL = np.sqrt(2.0 / np.pi)

@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from monitor.drift.calibration import DAY
 from monitor.drift.fingerprint import EnrolledPrompt, Enrolment
 from monitor.drift.first_baseline import (
     ALPHA,
@@ -22,6 +21,7 @@ from monitor.drift.first_baseline import (
     share_of_error,
 )
 from monitor.drift.interval import Interval
+from monitor.drift.levels import DAY
 from monitor.drift.observation import FloatArray
 from monitor.drift.score_stream import Round
 from tests.monitor.drift.rounds import days_of

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated.fleets import Backends, Lawful
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Scores, StreamKey, Tier
 from monitor.drift.fleet import FAR_DELTA, SHARE_DELTA, Fleet, RoundShares, evidence
+from monitor.drift.levels import DAY
 from monitor.drift.mixtures import Mixture, mixture
 
 LAWFUL = Lawful(0.03)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.calibration import DAY
 from monitor.drift.candidates import ALLOWED, Hypotheses, ratio_paths
 from monitor.drift.decision import Average, Event, Level, stream_verdict
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import Evidence, LogLikelihoods, Scores, StreamKey, Tier
 from monitor.drift.lawful_replays import counts_toward_alarms
+from monitor.drift.levels import DAY
 from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.observation import FloatArray
 from monitor.drift.rule import Verdict

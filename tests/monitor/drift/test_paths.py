@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from monitor.drift.calibration import DAY, Levels
+from monitor.drift.levels import DAY, Levels
 from monitor.drift.paths import bets_paths, mean_paths, wealth_paths
 from monitor.drift.score_stream import Bets, Round, StreamRule
 from monitor.drift.sequential import EProcess, Wealth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monitor.drift.calibration import DAY
+from monitor.drift.levels import DAY
 from monitor.drift.response_noise import DAILY, LEAST, Answers, ResponseNoise, days_of, response_noise
 from tests.monitor.drift.synthetic import World
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.calibration import DAY, Levels, Standing
+from monitor.drift.levels import DAY, Levels, Standing
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule
 from tests.monitor.drift.rounds import days_of
 

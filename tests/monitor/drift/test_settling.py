@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.calibration import BLOCKS, DAY, Noise
 from monitor.drift.decision import Event
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import Combining, Evidence, ExactP, Inapplicable, Null, Scores, StreamKey, Tier
+from monitor.drift.levels import BLOCKS, DAY, Noise
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.settling import SETTLED, moved_p, settled, unsettled
 from monitor.drift.streams import Epoch, StreamState

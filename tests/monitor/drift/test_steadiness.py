@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monitor.drift.calibration import DAY, unsteady_p
+from monitor.drift.calibration import unsteady_p
+from monitor.drift.levels import DAY
 from monitor.drift.steadiness import day_means, moved_p
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Combining, Evidence, ExactP, Inapplicable, Null, Scores, StreamKey, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.stream_standing import Phase, StreamStanding, earliest_levels, levels_of
 from monitor.drift.streams import Epoch, StreamState

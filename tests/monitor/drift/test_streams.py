@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Combining, Evidence, ExactP, Factors, Inapplicable, Null, Scores, StreamKey, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth
 from monitor.drift.streams import Closing, Epoch, StreamState, fold

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from monitor.drift.calibration import DAY
 from monitor.drift.evidence import Combining, Evidence, ExactP, Null, Scores, Statement, StreamKey, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.store import EndpointRecord, Store
 from monitor.store.stream_records import Added, EpochPlan

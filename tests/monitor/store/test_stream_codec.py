@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.drift.calibration import DAY, Calibration, Levels, Noise, Standing
 from monitor.drift.candidates import Hypotheses, LikelihoodRatio
 from monitor.drift.decision import EndpointState, Level
 from monitor.drift.evidence import (
@@ -23,6 +22,7 @@ from monitor.drift.evidence import (
     StreamKey,
     Tier,
 )
+from monitor.drift.levels import DAY, Calibration, Levels, Noise, Standing
 from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.score_stream import Bets, Round, ScoreStream, StreamRule, Today
 from monitor.drift.sequential import AverageProcess, EProcess, PValueProcess, Wealth

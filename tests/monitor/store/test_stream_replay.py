@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import select, update
 
 from monitor.drift import sequential
-from monitor.drift.calibration import DAY
 from monitor.drift.candidates import Hypotheses
 from monitor.drift.decision import Event
 from monitor.drift.evidence import LogLikelihoods, Scores, Tier
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round
 from monitor.errors import EvidenceRefusedError, ReplayDiffersError, UsageError
 from monitor.store import EndpointRecord, Store

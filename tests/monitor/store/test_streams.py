@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from monitor.drift.calibration import DAY
 from monitor.drift.candidates import Hypotheses
 from monitor.drift.decision import Event, Level
 from monitor.drift.endpoint_streams import EndpointStreams
@@ -24,6 +23,7 @@ from monitor.drift.evidence import (
     StreamKey,
     Tier,
 )
+from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.drift.streams import Epoch, StreamState, fold
 from monitor.errors import EvidenceRefusedError, StorageError, UsageError
