@@ -74,13 +74,16 @@ class StreamState:
     @property
     def calibrated(self) -> bool:
         """Whether its value may be more than shown. That of ranks may not: they take rounds for exchangeable, and reach
-        100 in nearly every other stream whose days differ. Nor may a likelihood ratio, unless lawful replays showed it.
+        100 in nearly every other stream whose days differ. So do averages, whose runs are held against one baseline:
+        what a single run is sure of has to be confirmed. Nor may a likelihood ratio, unless lawful replays showed it.
         """
         match self.process:
             case ScoreStream(bets=bets):
                 return bets is not None
             case LikelihoodStream(calibrated=calibrated):
                 return calibrated
+            case AverageProcess():
+                return False
         return True
 
     @property

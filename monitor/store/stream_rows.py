@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
@@ -17,7 +17,6 @@ from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.score_stream import Round, StreamRule
 from monitor.drift.streams import Epoch, StreamState
 from monitor.errors import EvidenceRefusedError
-from monitor.store.first_codec import decode_against
 from monitor.store.once import insert_once
 from monitor.store.stream_codec import (
     decode_endpoint,
@@ -32,6 +31,9 @@ from monitor.store.stream_records import EpochRecord
 from monitor.store.tables import EndpointEpoch, EndpointLook, Stream, StreamEpoch, StreamEvidence
 from monitor.store.tables import StreamState as StateRow
 from monitor.store.vocabulary import LookKind, StreamLevel, StreamTier
+
+if TYPE_CHECKING:
+    from monitor.drift.first_baseline import AgainstFirst
 
 
 class Place(NamedTuple):
@@ -67,14 +69,27 @@ def epoch_of(row: EndpointEpoch) -> Epoch:
 
 
 def record_of(session: Session, row: EndpointEpoch) -> EpochRecord:
-    against = {
-        place.key: decode_against(place.row.against_first)
-        for place in places(session, row.id)
-        if place.row.against_first is not None
+    told = {
+        place.key: place.row.against_first for place in places(session, row.id) if place.row.against_first is not None
     }
     return EpochRecord(
-        row.endpoint_id, row.number, row.stack, row.opened_at, row.closed_at, row.why, row.note, row.closed_by, against
+        row.endpoint_id,
+        row.number,
+        row.stack,
+        row.opened_at,
+        row.closed_at,
+        row.why,
+        row.note,
+        row.closed_by,
+        _against(told) if told else {},
     )
+
+
+def _against(told: Mapping[StreamKey, str]) -> dict[StreamKey, AgainstFirst]:
+    # Here: numpy is a tenth of what a web process weighs, and few epochs have any.
+    from monitor.store.first_codec import decode_against
+
+    return {key: decode_against(text) for key, text in told.items()}
 
 
 def planned(row: EndpointEpoch) -> dict[StreamKey, StreamRule]:

@@ -139,7 +139,11 @@ def test_drift_fires_only_by_a_second_check_that_found_it_on_fresh_prompts(signa
         core = stepped.core
         if any(event.kind is K.FIRED for event in stepped.events):
             assert isinstance(signal, Verdicted)
-            assert (signal.verdict, signal.fresh) == (Verdict.DRIFT, True)
+            assert signal.verdict is Verdict.DRIFT
+            # What many rounds prove holds by itself.
+            if signal.proven:
+                continue
+            assert signal.fresh
             assert before is not None
             assert before.state is AlertState.PENDING
             assert before.suspected_by not in (None, signal.check_id)

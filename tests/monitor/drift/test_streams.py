@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from monitor.drift.candidates import LikelihoodRatio
+from monitor.drift.cause import Cause
 from monitor.drift.evidence import Combining, Evidence, ExactP, Factors, Inapplicable, Null, Scores, StreamKey, Tier
 from monitor.drift.levels import DAY
 from monitor.drift.score_stream import Round, StreamRule
@@ -26,11 +28,18 @@ def lasting(says: Factors | ExactP) -> StreamState:
     return fold(NEW, [Evidence(KEY, place, says) for place in range(30)])
 
 
+def adapter_of_states() -> TypeAdapter[StreamState]:
+    """Some of its types are imported where they are used alone: numpy is more than most processes need."""
+    adapter = TypeAdapter(StreamState)
+    adapter.rebuild(_types_namespace={"LikelihoodRatio": LikelihoodRatio, "Cause": Cause})
+    return adapter
+
+
 @pytest.mark.parametrize("days", [3, 16])
 def test_a_state_is_stored_and_computed_anew_bit_for_bit(days: int) -> None:
     evidence = scored(days_of(np.random.default_rng(0), days))
     state = fold(NEW, evidence)
-    adapter = TypeAdapter(StreamState)
+    adapter = adapter_of_states()
     stored = adapter.dump_json(fold(NEW, evidence[: days * 12]))
     assert len(adapter.dump_json(state)) < 20_000
     restored = adapter.validate_json(stored)
@@ -51,8 +60,8 @@ def test_a_state_is_stored_and_computed_anew_bit_for_bit(days: int) -> None:
 def test_evidence_adds_up_as_it_may(says: Factors | ExactP, process: type) -> None:
     state = lasting(says)
     assert isinstance(state.process, process)
-    stored = TypeAdapter(StreamState).dump_json(state)
-    assert TypeAdapter(StreamState).validate_json(stored) == state
+    stored = adapter_of_states().dump_json(state)
+    assert adapter_of_states().validate_json(stored) == state
     # Thirty rounds in favour prove drift only where they do not share their baseline.
     assert (state.value >= 1_000) == (says.combining is not Combining.AVERAGE)
 

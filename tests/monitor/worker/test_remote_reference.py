@@ -16,7 +16,6 @@ from tests.monitor.store.material import spent
 from tests.reliability.service import N, Service
 
 PRICES = {"input_usd_per_mtok": 100.0, "output_usd_per_mtok": 100.0}
-TODAY = clock.now().date()
 
 
 def configured(service: Service, x: ScriptedServer, vendor: ScriptedServer, **of_vendor: Any) -> str:
@@ -57,7 +56,7 @@ def test_the_reference_is_asked_and_its_cost_counts_to_its_own_day(service: Serv
 
     assert service.entry(check_id).status is RunStatus.SUCCEEDED
     assert fidelity(service, check_id).verdict is Verdict.OK
-    days = {slug: spent(service.store, slug, TODAY) for slug in ("x", "vendor")}
+    days = {slug: spent(service.store, slug, clock.now().date()) for slug in ("x", "vendor")}
     assert days["x"] == days["vendor"]
     assert days["vendor"][0] > 0
     assert days["vendor"][1] == 0
@@ -67,7 +66,7 @@ def test_a_reference_whose_day_is_spent_is_not_asked_and_nobody_is_blamed(servic
     with ScriptedServer(ScriptedModel()) as x, ScriptedServer(ScriptedModel()) as vendor:
         endpoint_id = configured(service, x, vendor, daily_budget_usd=1.0)
         with service.store.sessions.write() as session:
-            limits.spend(session, "vendor", TODAY, 1_000_000)
+            limits.spend(session, "vendor", clock.now().date(), 1_000_000)
         (check_id,) = service.enqueue(endpoint_id, "one", ring=False)
         with service.context() as context:
             execute(context, check_id)
@@ -78,14 +77,14 @@ def test_a_reference_whose_day_is_spent_is_not_asked_and_nobody_is_blamed(servic
     assert service.entry(check_id).enrolled
     found = fidelity(service, check_id)
     assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, "vendor/lark, the reference, gave no answer")
-    assert spent(service.store, "vendor", TODAY) == (1_000_000, 0)
+    assert spent(service.store, "vendor", clock.now().date()) == (1_000_000, 0)
 
 
 def test_of_what_is_left_of_its_day_it_spends_no_more(service: Service) -> None:
     with ScriptedServer(ScriptedModel()) as x, ScriptedServer(ScriptedModel()) as vendor:
         endpoint_id = configured(service, x, vendor, daily_budget_usd=1.0, limits={"max_concurrency": 1})
         with service.store.sessions.write() as session:
-            limits.spend(session, "vendor", TODAY, 980_000)
+            limits.spend(session, "vendor", clock.now().date(), 980_000)
         (check_id,) = service.enqueue(endpoint_id, "one", ring=False)
         with service.context() as context:
             execute(context, check_id)
@@ -93,18 +92,18 @@ def test_of_what_is_left_of_its_day_it_spends_no_more(service: Service) -> None:
         assert 0 < len(vendor.received) < N == len(x.received)
 
     assert service.entry(check_id).status is RunStatus.SUCCEEDED
-    settled, _ = spent(service.store, "vendor", TODAY)
+    settled, _ = spent(service.store, "vendor", clock.now().date())
     # By one call more than there was, at most.
     assert 1_000_000 <= settled < 1_020_000
 
 
 def test_what_is_drawn_of_a_day_is_never_more_than_is_left(service: Service) -> None:
     with service.store.sessions.write() as session:
-        limits.spend(session, "vendor", TODAY, 900)
+        limits.spend(session, "vendor", clock.now().date(), 900)
 
-        drawn = [limits.draw(session, "vendor", TODAY, 60, 1_000) for _ in range(3)]
-        limits.spend(session, "vendor", TODAY, -30)
-        again = limits.draw(session, "vendor", TODAY, 60, 1_000)
+        drawn = [limits.draw(session, "vendor", clock.now().date(), 60, 1_000) for _ in range(3)]
+        limits.spend(session, "vendor", clock.now().date(), -30)
+        again = limits.draw(session, "vendor", clock.now().date(), 60, 1_000)
 
     assert (drawn, again) == ([60, 40, 0], 30)
-    assert spent(service.store, "vendor", TODAY) == (1_000, 0)
+    assert spent(service.store, "vendor", clock.now().date()) == (1_000, 0)
