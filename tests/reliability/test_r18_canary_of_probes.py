@@ -240,7 +240,7 @@ def written(file: Path) -> Path:
 
 def asked_by_all(service: Service, endpoint_id: str, command: Callable[..., int], key: str, *probes: ProbeKind) -> None:
     """A check of the service's by these probes or all, one by hand, and a private suite."""
-    options = {"probes": [one.value for one in probes or OFFERED], "n": 4, "max_requests": 260}
+    options = {"probes": [one.value for one in probes or OFFERED], "n": 4, "max_requests": 400}
     service.enqueue(endpoint_id, key, options=options, ring=False)
     with service.context() as context:
         work_off(context)

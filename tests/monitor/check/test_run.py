@@ -156,7 +156,8 @@ def test_a_number_of_tokens_ends_the_asking(tmp_path: Path) -> None:
         )
 
     assert document.partial
-    assert 15_000 <= document.cost.tokens_in < 40_000
+    # What was on its way when the second answer came may have come as well.
+    assert 15_000 <= document.cost.tokens_in < 80_000
     assert len(server.received) < 8
 
 
