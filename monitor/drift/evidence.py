@@ -89,6 +89,16 @@ class Factors:
         if not self.factors or not all(factor >= 0.0 for factor in self.factors):
             raise ValueError(f"factors are nonnegative, and at least one: {self.factors}")
 
+    @property
+    def average(self) -> float:
+        """One e-value: their mean is at most 1 as each one's is."""
+        return sum(self.factors) / len(self.factors)
+
+    @property
+    def p(self) -> float:
+        """1 / E is a p-value (Vovk & Wang 2021)."""
+        return min(1.0, 1.0 / self.average) if self.average > 0.0 else 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class ExactP:

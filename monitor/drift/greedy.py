@@ -93,7 +93,7 @@ def assess_greedy(
     ties = of_near_ties(key._replace(probe_set=NEAR_TIES), 0.0, now.margins, now.gaps)
     if isinstance(ties.says, Factors) and _trusts(before):
         told.append(ties)
-        tests[ties.reasons[0]] = _p_of(ties.says)
+        tests[ties.reasons[0]] = ties.says.p
     scores, past = _scores(now), _scores(before)
     if len(past) >= LEAST_ANSWERS:
         tests[_moved(scores, past)] = _rank_p(scores, past, seed)
@@ -115,13 +115,7 @@ def _trusts(before: _Read) -> bool:
     if (~np.isnan(before.margins)).sum() < LEAST_TOKENS:
         return False
     says = of_near_ties(StreamKey("", Tier.GREEDY, NEAR_TIES), 0.0, before.margins, before.gaps).says
-    return isinstance(says, Factors) and sum(says.factors) / len(says.factors) < DOUBTED_AT
-
-
-def _p_of(says: Factors) -> float:
-    """1 / E is a p-value (Vovk & Wang 2021)."""
-    value = sum(says.factors) / len(says.factors)
-    return min(1.0, 1.0 / value) if value > 0.0 else 1.0
+    return isinstance(says, Factors) and says.average < DOUBTED_AT
 
 
 def _scores(read: _Read) -> FloatArray:

@@ -141,9 +141,8 @@ def _doubted(before: Draws) -> sampler.Fired | None:
     said = sampler.of_sampler(StreamKey("", Tier.SAMPLING, DRAWS), 0.0, before).says
     if not isinstance(said, Factors):
         return None
-    evidence = sum(said.factors) / len(said.factors)
     best = sampler.ALTERNATIVES[int(np.argmax(said.factors))].name
-    return sampler.Fired(best, evidence) if evidence >= DOUBTED_AT else None
+    return sampler.Fired(best, said.average) if said.average >= DOUBTED_AT else None
 
 
 def _each_enough(before: Draws) -> bool:
@@ -152,7 +151,7 @@ def _each_enough(before: Draws) -> bool:
 
 def _of_run(evidence: Sequence[Evidence], n: int, why: str, shares: int) -> Finding:
     """E-values that share their answers, averaged: their mean is one, and 1 / E is a p-value (Vovk & Wang 2021)."""
-    values = [sum(one.says.factors) / len(one.says.factors) for one in evidence if isinstance(one.says, Factors)]
+    values = [one.says.average for one in evidence if isinstance(one.says, Factors)]
     if not values:
         reasons = [one.says.reason for one in evidence if isinstance(one.says, Inapplicable)]
         return Finding(Verdict.INAPPLICABLE, why or "; ".join(reasons), n=n)

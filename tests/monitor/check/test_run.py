@@ -156,8 +156,8 @@ def test_a_number_of_tokens_ends_the_asking(tmp_path: Path) -> None:
         )
 
     assert document.partial
-    # What was on its way when the second answer came may have come as well.
-    assert 15_000 <= document.cost.tokens_in < 80_000
+    # The second answer is one too many; the three beside it, as four go side by side, may have come as well.
+    assert 15_000 <= document.cost.tokens_in < 60_000
     assert len(server.received) < 8
 
 
