@@ -6,6 +6,7 @@ from pathlib import Path
 from signal import Signals
 
 import pytest
+from sqlalchemy import text
 
 from monitor import clock
 from monitor.errors import StorageError
@@ -26,7 +27,9 @@ def test_what_a_stopped_worker_held_is_made_by_another_and_left_alone(service: S
         wait_until(lambda: len(endpoint.received) >= 8, "the first answers")
         stopped = service.owner(check_id)
 
-        with service.store.sessions.write():  # SQLite has one writer: one that stood still in its turn would stop all
+        with service.store.sessions.write() as session:
+            # SQLite has one writer: one that stood still in its turn would stop all. The turn begins with a statement.
+            session.execute(text("SELECT 1"))
             stopped.tell_group(Signals.SIGSTOP)
         recovery = service.wait_for(check_id)
         ended = service.entry(check_id)
