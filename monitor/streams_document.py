@@ -40,7 +40,7 @@ class PromiseStatement(_Document):
 
 class LevelsStatement(_Document):
     """The null: a round's mean score, given everything before it, is at most `hourly`, and that of days at most
-    `daily`; both lie `delta` above what was seen, or more."""
+    `daily`; both lie `delta` above what was seen, or more. Of counts, the share that is lawful is both."""
 
     hourly: float
     daily: float

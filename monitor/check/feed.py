@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from monitor.drift.findings import Finding
 from monitor.drift.listing import Listing
@@ -11,10 +12,22 @@ from monitor.drift.multiplicity import Family
 from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
 
+if TYPE_CHECKING:
+    from monitor.drift.broken_calls import CaseCalls
+    from probes.tools.scored import Scored
+
 
 def listings_of(observations: Iterable[Observation]) -> tuple[Listing, ...]:
     """Of the anchors. When each answer came is the run's time: whoever stores the run knows it."""
     return tuple(Listing.of(one, 0.0) for one in observations if one.anchor)
+
+
+def cases_of(answers: Sequence[Scored], anchors: Collection[str]) -> tuple[CaseCalls, ...]:
+    """anchors: the keys of the cases that every run asks."""
+    from monitor.drift.broken_calls import CaseCalls
+    from monitor.drift.tool_metrics import broken_cases
+
+    return tuple(CaseCalls(key, broken, key in anchors) for key, broken in broken_cases(answers).items())
 
 
 def moved_most(findings: Mapping[str, Finding]) -> Finding | None:

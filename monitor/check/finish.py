@@ -18,7 +18,7 @@ from monitor.check.conclude import (
     quirk_counts,
     record_of,
 )
-from monitor.check.feed import listings_of, moved_most
+from monitor.check.feed import cases_of, listings_of, moved_most
 from monitor.check.judge import Judge, Judged
 from monitor.check.latency import (
     Speed,
@@ -63,6 +63,7 @@ from reference_engine import BARE_ANSWER_TOKENS
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
+    from monitor.drift.broken_calls import CaseCalls
     from monitor.drift.evidence import Evidence
     from monitor.drift.listing import Listing
     from monitor.drift.observation import Observation
@@ -251,7 +252,7 @@ class AskedCheck:
                 baseline=_wide_baseline_change(before.past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
                 else None,
-                fed=self._fed_of(ProbeKind.TOOL_CALLS, findings, samples),
+                fed=self._fed_of(ProbeKind.TOOL_CALLS, findings, samples, cases_of(answers.now, plan.anchors)),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -430,9 +431,15 @@ class AskedCheck:
         )
         return check, move_values(moved)
 
-    def _fed_of(self, probe: ProbeKind, findings: Mapping[str, Finding], samples: Sequence[Sample]) -> Fed | None:
+    def _fed_of(
+        self,
+        probe: ProbeKind,
+        findings: Mapping[str, Finding],
+        samples: Sequence[Sample],
+        cases: tuple[CaseCalls, ...] = (),
+    ) -> Fed | None:
         most = moved_most({name: one for name, one in findings.items() if name.startswith(probe.value)})
-        return self._fed({} if most is None else {probe.value: most}, samples)
+        return self._fed({} if most is None else {probe.value: most}, samples, cases=cases)
 
     def _fed(
         self,
@@ -440,12 +447,13 @@ class AskedCheck:
         samples: Sequence[Sample],
         listings: tuple[Listing, ...] = (),
         evidence: tuple[Evidence, ...] = (),
+        cases: tuple[CaseCalls, ...] = (),
     ) -> Fed | None:
         """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
         if self._ledger.confirms:
             return None
         stack, tokens = stack_digest(self._judge.fingerprint), Reported.of(samples).total or 0
-        return Fed(stack, found, evidence, listings, tokens, self._rounds_a_day)
+        return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day)
 
     def _compared_with(self, past: Past) -> None:
         if past.baseline is not None:

@@ -78,6 +78,28 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Of a round's `of` cases those that were bad, each with the share of its answers that were; and how many, and bad
+    ones among them, were asked for the first time. asked: the version of what was asked; rounds of another one have
+    another lawful share."""
+
+    bad: tuple[tuple[str, float], ...]
+    of: int
+    fresh_bad: float
+    fresh: int
+    asked: str
+
+    def __post_init__(self) -> None:
+        shares_are = all(0.0 < share <= 1.0 for _, share in self.bad)
+        if not (shares_are and len(self.bad) <= self.of and 0.0 <= self.fresh_bad <= self.fresh <= self.of):
+            raise ValueError(f"such counts cannot be: {self}")
+
+    @property
+    def null(self) -> Null:
+        return Null.LAWFUL_MEAN
+
+
+@dataclass(frozen=True, slots=True)
 class Factors:
     """E-values: nonnegative, of mean at most 1 under `null`."""
 
@@ -163,7 +185,7 @@ class NotYet:
     reason: str
 
 
-Statement = Scores | Factors | ExactP | LogLikelihoods | Inapplicable
+Statement = Scores | Counts | Factors | ExactP | LogLikelihoods | Inapplicable
 
 
 @dataclass(frozen=True, slots=True)

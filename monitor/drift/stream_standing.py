@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
+from monitor.drift.count_stream import CountStream
 from monitor.drift.levels import BLOCKS, DAY, FEWEST_BLOCKS, Levels
 from monitor.drift.score_stream import ScoreStream, day_of
 from monitor.drift.streams import StreamState
@@ -37,12 +38,17 @@ class StreamStanding:
             since = process.past[0].at if process.past else state.epoch.opened_at
             reason = process.calibration.reason if process.calibration else ""
             return cls(Phase.CALIBRATING, reason, since, earliest_levels(process))
+        if isinstance(process, CountStream) and process.lawful is None:
+            since = process.past[0].at if process.past else state.epoch.opened_at
+            return cls(Phase.CALIBRATING, process.waits_for, since)
         return cls(Phase.WAITING if process is None else Phase.BETTING)
 
 
 def levels_of(state: StreamState) -> Levels | None:
     """Those it bets against; None where its null needs none, or there are none yet."""
     process = state.process
+    if isinstance(process, CountStream):
+        return process.lawful
     if not isinstance(process, ScoreStream) or process.bets is None or process.calibration is None:
         return None
     return process.calibration.levels

@@ -9,8 +9,10 @@ from functools import reduce
 from typing import Self
 
 from monitor.drift.cause import Cause
+from monitor.drift.count_stream import CountStream
 from monitor.drift.evidence import (
     Combining,
+    Counts,
     Evidence,
     ExactP,
     Factors,
@@ -29,7 +31,7 @@ from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth, cali
 # Of the states' form; another one is computed anew from observations.
 STATE_VERSION = 1
 
-Process = ScoreStream | Wealth | PValueProcess | AverageProcess | LikelihoodStream
+Process = ScoreStream | CountStream | Wealth | PValueProcess | AverageProcess | LikelihoodStream
 
 
 class Closing(StrEnum):
@@ -80,6 +82,8 @@ class StreamState:
         match self.process:
             case ScoreStream(bets=bets):
                 return bets is not None
+            case CountStream(wealth=wealth):
+                return wealth is not None
             case LikelihoodStream(calibrated=calibrated):
                 return calibrated
             case AverageProcess():
@@ -101,6 +105,8 @@ class StreamState:
         """Why the detector says nothing of this endpoint; None where it does."""
         if self.inapplicable is not None:
             return self.inapplicable
+        if isinstance(self.process, CountStream):
+            return self.process.unlawful
         found = self.process.calibration if isinstance(self.process, ScoreStream) else None
         return found.reason if found is not None and found.standing is Standing.TOO_NOISY else None
 
@@ -117,6 +123,8 @@ class StreamState:
         """The next epoch after one that expired: the levels stay, and evidence starts anew."""
         if isinstance(self.process, ScoreStream):
             return replace(self, epoch=epoch, process=self.process.renewed(epoch.opened_at))
+        if isinstance(self.process, CountStream):
+            return replace(self, epoch=epoch, process=self.process.renewed())
         return replace(self, epoch=epoch, process=None)
 
     def rebased(self, epoch: Epoch, baseline: Iterable[Round]) -> Self:
@@ -126,6 +134,9 @@ class StreamState:
         if isinstance(self.process, ScoreStream):
             process = ScoreStream.with_baseline(self.rule, baseline, epoch.opened_at)
             return replace(self, epoch=epoch, process=process)
+        if isinstance(self.process, CountStream) and epoch.stack != self.epoch.stack:
+            # What is counted is not our engine's: were its baseline made anew, a drift under way would be taken in.
+            return replace(self, epoch=epoch, process=self.process.renewed())
         return replace(self, epoch=epoch, process=None)
 
 
@@ -138,6 +149,8 @@ def started(says: Statement, rule: StreamRule) -> Process:
     match says:
         case Scores():
             return ScoreStream.start(rule)
+        case Counts() as counts:
+            return CountStream.start(counts, rule.horizon)
         case Factors(combining=Combining.MULTIPLY):
             return Wealth(rule.horizon, (0.0,))
         case Factors(combining=Combining.EACH) as each:
@@ -154,6 +167,8 @@ def _fed(process: Process, evidence: Evidence) -> Process:
     match process, evidence.says:
         case ScoreStream(), Scores() as says:
             return process.after(Round(evidence.at, says.mean))
+        case CountStream(), Counts() as says:
+            return process.after(evidence.at, says)
         case Wealth(), Factors(combining=Combining.MULTIPLY) as says:
             return process.times([round_factor(says.factors, says.combining)])
         case Wealth(), Factors(combining=Combining.EACH) as says if len(says.factors) == len(process.bets):

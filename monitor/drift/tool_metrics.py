@@ -59,13 +59,26 @@ def _of_tries(metric: Metric, answers: Sequence[Scored]) -> Rate:
 
 def _of_cases(metric: Metric, answers: Sequence[Scored]) -> Rate:
     """Answers to one case fail together."""
+    successes, trials, excluded = _by_case(metric, answers)
+    return clustered_rate(list(successes.values()), list(trials.values()), excluded=excluded)
+
+
+def broken_cases(answers: Sequence[Scored]) -> dict[str, float]:
+    """Of each case that was answered with a call, by its key, the share of calls that do not keep to their schema."""
+    successes, trials, _ = _by_case(_QUALITY["schema_ok"], answers)
+    return {key: 1.0 - successes[key] / trials[key] for key in trials}
+
+
+def _by_case(
+    metric: Metric, answers: Sequence[Scored]
+) -> tuple[Mapping[str, float], Mapping[str, int], Mapping[str, int]]:
     counts, excluded = _counted(metric, answers)
     successes: dict[str, float] = defaultdict(float)
     trials: dict[str, int] = defaultdict(int)
     for key, count in counts:
         successes[key] += count.successes
         trials[key] += count.trials
-    return clustered_rate(list(successes.values()), list(trials.values()), excluded=excluded)
+    return successes, trials, excluded
 
 
 def _counted(metric: Metric, answers: Sequence[Scored]) -> tuple[list[tuple[str, Count]], Mapping[str, int]]:

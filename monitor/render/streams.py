@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from monitor.drift.count_stream import CountStream
 from monitor.drift.decision import DRIFT_AT, SHOWN_AT, SUSPECT_AT, Level, endpoint_verdict, stream_verdict
 from monitor.drift.evidence import Null, StreamKey, Tier
 from monitor.drift.levels import DAY
@@ -190,6 +191,8 @@ def _stream(one: StreamView) -> StreamStatement:
 def _null(one: StreamView) -> Null | None:
     if isinstance(one.state.process, ScoreStream):
         return Null.EXCHANGEABLE if one.state.process.bets is None else Null.LAWFUL_MEAN
+    if isinstance(one.state.process, CountStream):
+        return Null.LAWFUL_MEAN
     found = None if one.last is None else one.last.says.get("null")
     return None if found is None else Null(found)
 

@@ -3,7 +3,7 @@ in the transaction that closes the run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from monitor.drift.anchors import (
     no_values,
     of_prompts,
 )
+from monitor.drift.broken_calls import of_cases
 from monitor.drift.decision import SHOWN_AT, Level, endpoint_verdict
 from monitor.drift.endpoint_streams import EndpointStreams
 from monitor.drift.evidence import Evidence, StreamKey, Tier, of_finding
@@ -33,8 +34,10 @@ from monitor.store.baselines import hold
 from monitor.store.enrolments import Kept, Window
 from monitor.store.records import EvidenceRecord
 from monitor.store.stream_records import EpochPlan, Fed
-from monitor.store.tables import EndpointEpoch, Run, StandingEvidence
+from monitor.store.tables import EndpointEpoch, Run, Sample, StandingEvidence
 from monitor.store.vocabulary import EpochEnd, Trigger
+from probes.plan import ProbeKind
+from probes.tools.case import case_of
 
 # What is watched besides the anchors, by tier; each is fed by the runs of the probe of its name.
 OF_RUNS = {
@@ -44,6 +47,10 @@ OF_RUNS = {
     "agent_loops": Tier.CAPABILITY,
     "evals": Tier.CAPABILITY,
 }
+# The cases of the tool calls' runs, one by one.
+CASES = "cases"
+# As long as a week's cases are asked, and a day.
+_CASES_LIVE = timedelta(days=8)
 # Without a schedule: the anchors' levels count rounds by the hour, whatever else is asked is asked now and then.
 _ROUNDS_OF_ANCHORS, _ROUNDS_OF_OTHERS = 24, 1
 # An enrolment and its levels come from answers of four weeks at most.
@@ -65,7 +72,7 @@ def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord |
     hold(session, run.endpoint_id)
     stream_settling.settle(session, run.endpoint_id, at)
     now, fresh = _opened(session, run, fed, at)
-    evidence = _evidence(session, run, fed, fresh=fresh)
+    evidence = [*_evidence(session, run, fed, fresh=fresh), *_of_cases(session, run, fed, now)]
     watched = [one for one in evidence if one.stream in now.streams]
     added = stream_adding.add(session, run.id, watched, stack=fed.stack, our_side=None, at=at)
     if not added.sequences:
@@ -104,7 +111,7 @@ def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[S
     anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
     others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
     wanted = {StreamKey(endpoint_id, tier, name): others for name, tier in OF_RUNS.items()}
-    wanted |= {one.stream: others for one in fed.evidence}
+    wanted |= {cases_key(endpoint_id): others} | {one.stream: others for one in fed.evidence}
     if fed.has_values or (not fed.listings and before is None):
         wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in (PLAIN, ODDS)}
     return {**wanted, **known}
@@ -186,6 +193,34 @@ def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evid
     if kept is not None and kept.enrolment is not None and kept.suite_version == run.suite_version:
         return [*evidence, *anchor_evidence(endpoint_id, kept.enrolment, at, fed.listings, fed.tokens)]
     return evidence if fed.has_values else [*evidence, *no_values(endpoint_id, at, fed.listings, fed.tokens)]
+
+
+def cases_key(endpoint_id: str) -> StreamKey:
+    """The stream of broken tool calls."""
+    return StreamKey(endpoint_id, Tier.CAPABILITY, CASES)
+
+
+def _of_cases(session: Session, run: Run, fed: Fed, now: EndpointStreams) -> Iterator[Evidence]:
+    """A run without a call is no news where others had some."""
+    key = cases_key(run.endpoint_id)
+    if run.probe is ProbeKind.TOOL_CALLS and (fed.cases or now.streams[key].process is None):
+        yield of_cases(key, run.started_at.timestamp(), fed.cases, _asked_before(session, run), run.suite_version)
+
+
+def _asked_before(session: Session, run: Run) -> set[str]:
+    """The cases of an endpoint's earlier runs that are asked still."""
+    found = session.scalars(
+        select(Sample.item_key)
+        .join(Run, Run.id == Sample.run_id)
+        .where(
+            Sample.endpoint_id == run.endpoint_id,
+            Sample.created_at >= run.started_at - _CASES_LIVE,
+            Run.probe == run.probe,
+            Run.id != run.id,
+        )
+        .distinct()
+    )
+    return {case_of(key) for key in found}
 
 
 def _told(session: Session, run: Run, now: EndpointStreams) -> EvidenceRecord | None:

@@ -15,6 +15,7 @@ from dataclasses import astuple
 from hashlib import sha256
 from typing import Any
 
+from monitor.drift.count_stream import CountStream, Tally
 from monitor.drift.decision import EndpointState, Level
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.levels import Calibration, Levels, Noise, Standing
@@ -159,6 +160,8 @@ def _process(process: Process) -> dict[str, Any]:
     match process:
         case ScoreStream():
             return {"kind": "scores", **_scores(process)}
+        case CountStream():
+            return {"kind": "counts", **_counts(process)}
         case Wealth():
             return {"kind": "factors", **_wealth(process)}
         case PValueProcess():
@@ -178,6 +181,8 @@ def _process_of(found: Mapping[str, Any]) -> Process:
     match found["kind"]:
         case "scores":
             return _scores_of(found)
+        case "counts":
+            return _counts_of(found)
         case "factors":
             return _wealth_of(found)
         case "p_values":
@@ -195,6 +200,32 @@ def _wealth(wealth: Wealth) -> dict[str, Any]:
 
 def _wealth_of(found: Mapping[str, Any]) -> Wealth:
     return Wealth(found["horizon"], tuple(found["bets"]), found["staked"])
+
+
+def _counts(stream: CountStream) -> dict[str, Any]:
+    return {
+        "horizon": stream.horizon,
+        "asked": stream.asked,
+        "past": [[float(one.at), float(one.bad), one.of] for one in stream.past],
+        "lawful": None if stream.lawful is None else _levels(stream.lawful),
+        "wealth": None if stream.wealth is None else _wealth(stream.wealth),
+        "unlawful": stream.unlawful,
+        "known": list(stream.known),
+        "last_at": None if stream.last_at is None else float(stream.last_at),
+    }
+
+
+def _counts_of(found: Mapping[str, Any]) -> CountStream:
+    return CountStream(
+        found["horizon"],
+        found["asked"],
+        tuple(Tally(at, bad, of) for at, bad, of in found["past"]),
+        None if found["lawful"] is None else Levels(*found["lawful"]),
+        None if found["wealth"] is None else _wealth_of(found["wealth"]),
+        found["unlawful"],
+        tuple(found["known"]),
+        found["last_at"],
+    )
 
 
 def _scores(stream: ScoreStream) -> dict[str, Any]:
@@ -230,8 +261,12 @@ def _calibration(found: Calibration) -> dict[str, Any]:
         "standing": found.standing.value,
         "reason": found.reason,
         "noise": None if noise is None else [float(one) for one in astuple(noise)],
-        "levels": None if levels is None else [*map(float, (levels.hourly, levels.daily, levels.delta)), levels.days],
+        "levels": None if levels is None else _levels(levels),
     }
+
+
+def _levels(levels: Levels) -> list[Any]:
+    return [*map(float, (levels.hourly, levels.daily, levels.delta)), levels.days]
 
 
 def _calibration_of(found: Mapping[str, Any]) -> Calibration:

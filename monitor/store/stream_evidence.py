@@ -8,6 +8,7 @@ from typing import Any
 
 from monitor.drift.evidence import (
     Combining,
+    Counts,
     Evidence,
     ExactP,
     Factors,
@@ -57,6 +58,10 @@ def plain(says: Statement) -> dict[str, Any]:
     match says:
         case Scores():
             return {"kind": "scores", "scores": [float(score) for score in says.scores]}
+        case Counts():
+            bad = [[case, float(share)] for case, share in says.bad]
+            new = {"fresh_bad": float(says.fresh_bad), "fresh": says.fresh, "asked": says.asked}
+            return {"kind": "counts", "bad": bad, "of": says.of, **new}
         case Factors():
             factors = [_number(factor) for factor in says.factors]
             return {"kind": "factors", "factors": factors, "null": says.null.value, "combining": says.combining.value}
@@ -74,6 +79,9 @@ def statement(found: Mapping[str, Any]) -> Statement:
     match found["kind"]:
         case "scores":
             return Scores(tuple(found["scores"]))
+        case "counts":
+            shares = tuple((case, float(share)) for case, share in found["bad"])
+            return Counts(shares, found["of"], found["fresh_bad"], found["fresh"], found["asked"])
         case "factors":
             factors = tuple(float(factor) for factor in found["factors"])
             return Factors(factors, Null(found["null"]), Combining(found["combining"]))

@@ -14,6 +14,7 @@ from monitor.drift.score_stream import StreamRule
 from monitor.store.vocabulary import EpochEnd
 
 if TYPE_CHECKING:
+    from monitor.drift.broken_calls import CaseCalls
     from monitor.drift.evidence import Evidence
     from monitor.drift.findings import Finding
     from monitor.drift.first_baseline import AgainstFirst
@@ -99,13 +100,14 @@ class Replayed:
 class Fed:
     """What a run tells its endpoint's streams. stack: as in `EpochPlan`; found: what the run was found to be by itself,
     a finding a stream; evidence: what it says of streams of its own, whose time is the run's; listings: the answers to
-    its anchors; tokens: what its answers cost; rounds_a_day: as scheduled,
-    None where nothing schedules it."""
+    its anchors; cases: what became of its tool calls; tokens: what its answers cost; rounds_a_day: as scheduled, None
+    where nothing schedules it."""
 
     stack: str
     found: Mapping[str, Finding] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     listings: tuple[Listing, ...] = ()
+    cases: tuple[CaseCalls, ...] = ()
     tokens: int = 0
     rounds_a_day: int | None = None
 

@@ -203,6 +203,11 @@ class Case:
         }
 
 
+def case_of(item_key: str) -> str:
+    """The key of the case that an item of a plan asks, in whichever mode."""
+    return item_key.partition("-")[0]
+
+
 def _check_request(request: Mapping[str, Any]) -> None:
     for name in _NOT_A_CASES:
         if name in request:

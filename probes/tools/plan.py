@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from probes.grammar import Draw
 from probes.plan import Item, Plan, ProbeKind
-from probes.tools.case import Case
+from probes.tools.case import Case, case_of
 from probes.tools.nonce import marked, session_line
 
 Mode = Literal["stream", "plain"]
@@ -46,6 +46,11 @@ class ToolPlan:
     cases: Mapping[str, Case]
     twins: frozenset[str]
     replays: Mapping[ItemId, ItemId]
+
+    @property
+    def anchors(self) -> frozenset[str]:
+        """The keys of the cases that every week asks."""
+        return frozenset(case.key for case in self.cases.values() if case.anchor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def _tool_plan(
 ) -> ToolPlan:
     of_case = {case.key: case for case in cases}
     sent = Plan(ProbeKind.TOOL_CALLS, tuple(items), suite_sha256(cases), PLAN_VERSION)
-    return ToolPlan(sent, {item.key: of_case[item.key.partition("-")[0]] for item in items}, twins, replays)
+    return ToolPlan(sent, {item.key: of_case[case_of(item.key)] for item in items}, twins, replays)
 
 
 def _items(cases: Sequence[Case], modes: Mapping[str, tuple[Mode, ...]], seed: bytes, run_nonce: bytes) -> list[Item]:

@@ -14,6 +14,8 @@ from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.signals import Verdicted
 from monitor.check.feed import listings_of
 from monitor.drift.anchors import ODDS, PLAIN
+from monitor.drift.broken_calls import CaseCalls
+from monitor.drift.count_stream import CountStream
 from monitor.drift.decision import Level
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.findings import Finding
@@ -24,12 +26,13 @@ from monitor.drift.streams import StreamState
 from monitor.standing import STREAMS
 from monitor.store import EndpointRecord, RunResult, RunStatus, Store, Trigger
 from monitor.store.alerts import Alerts
+from monitor.store.feeding import cases_key
 from monitor.store.stream_records import Fed
 from monitor.store.streams import Streams
 from monitor.store.tables import Enrolment
 from monitor.store.vocabulary import AlertState, EpochEnd
 from probes.plan import ProbeKind
-from tests.monitor.store.material import AT, start
+from tests.monitor.store.material import AT, sample, start
 
 STACK = "stack-1"
 PROMPTS = [f"anchor-{number}" for number in range(6)]
@@ -106,7 +109,7 @@ def test_the_first_run_opens_an_epoch_and_scores_nothing(made: Made) -> None:
 
     streams = made.streams.states(made.endpoint.id)
     assert {key.probe_set for key in streams.streams} == {
-        PLAIN, ODDS, "accounting", "protocol", "tool_calls", "agent_loops", "evals",
+        PLAIN, ODDS, "accounting", "protocol", "tool_calls", "agent_loops", "evals", "cases",
     }  # fmt: skip
     assert made.state().process is None
     assert made.enrolments() == []
@@ -261,3 +264,52 @@ def test_what_runs_found_by_themselves_is_added_up(made: Made, store: Store) -> 
     state = made.streams.states(made.endpoint.id).streams[StreamKey(made.endpoint.id, Tier.CAPABILITY, "tool_calls")]
     assert 0.0 < state.value < 1.0
     assert made.state().process is None
+
+
+class Asked:
+    """A tool-call probe a day: each week's cases are asked every day, `bad` of them with broken calls."""
+
+    def __init__(self, store: Store, endpoint: EndpointRecord) -> None:
+        self.store, self.endpoint, self.day, self.bad = store, endpoint, 0, 2
+
+    def runs(self, count: int) -> list[str]:
+        return [self.run() for _ in range(count)]
+
+    def run(self) -> str:
+        at, week = AT + timedelta(days=self.day), self.day // 7
+        cases = tuple(CaseCalls(f"{week}_{number}", float(number < self.bad), number >= 140) for number in range(150))
+        run_id = self.store.begin_run(start(self.endpoint.id, ProbeKind.TOOL_CALLS), at=at)
+        self.store.add_samples(run_id, [sample(f"{one.key}-stream") for one in cases], at=at)
+        result = RunResult(RunStatus.SUCCEEDED, fed=Fed(STACK, cases=cases, tokens=9, rounds_a_day=1))
+        self.store.finish_run(run_id, result, at=at + timedelta(minutes=9))
+        self.day += 1
+        return run_id
+
+
+def test_broken_calls_are_counted_against_the_share_of_new_cases(store: Store, endpoint: EndpointRecord) -> None:
+    asked, streams = Asked(store, endpoint), Streams(store.sessions)
+    key = cases_key(endpoint.id)
+
+    asked.runs(14)
+    found = streams.states(endpoint.id).streams[key].process
+    assert isinstance(found, CountStream)
+    # Asked for the first time, and not in every week: the seven days of a week count once.
+    assert [(one.bad, one.of) for one in found.past] == [(2.0, 140), (2.0, 140)]
+    asked.run()
+    begun = streams.states(endpoint.id).streams[key]
+    assert begun.calibrated
+
+    asked.bad = 40
+    told = [one for run in asked.runs(3) for one in store.evidence(run) if one.metric == STREAMS]
+    assert told[-1].verdict is Verdict.DRIFT
+    assert "T6 cases" in (told[-1].reason or "")
+    replayed = streams.replay(endpoint.id, 0)
+    assert (replayed.difference, replayed.exact) == (None, True)
+
+
+def test_a_run_in_which_no_tool_was_called_is_told_once(store: Store, endpoint: EndpointRecord) -> None:
+    for minutes in range(2):
+        run_id = store.begin_run(start(endpoint.id, ProbeKind.TOOL_CALLS), at=AT + timedelta(minutes=minutes))
+        store.finish_run(run_id, RunResult(RunStatus.SUCCEEDED, fed=Fed(STACK)), at=AT + timedelta(minutes=minutes + 1))
+
+    assert Streams(store.sessions).states(endpoint.id).streams[cases_key(endpoint.id)].why_not == "no tool was called"

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.drift.candidates import Hypotheses, LikelihoodRatio
+from monitor.drift.count_stream import CountStream, Tally
 from monitor.drift.decision import EndpointState, Level
 from monitor.drift.evidence import (
     Combining,
+    Counts,
     Evidence,
     ExactP,
     Factors,
@@ -65,6 +67,17 @@ score_streams = st.builds(
     counts,
     st.none() | floats,
 )
+count_streams = st.builds(
+    CountStream,
+    counts,
+    st.text(max_size=8),
+    st.lists(st.builds(Tally, floats, floats, counts), max_size=6).map(tuple),
+    st.none() | st.builds(Levels, floats, floats, floats, counts),
+    st.none() | wealths,
+    st.none() | st.text(max_size=20),
+    st.lists(st.text(max_size=8), max_size=6).map(tuple),
+    st.none() | floats,
+)
 named = st.lists(st.text(max_size=6), min_size=2, max_size=6, unique=True).map(tuple)
 hypotheses = st.builds(
     lambda names, horizon, clip: Hypotheses(names[:1], names[1:], horizon, clip),
@@ -78,6 +91,7 @@ ratios = st.builds(
 )
 processes = st.one_of(
     score_streams,
+    count_streams,
     wealths,
     st.builds(PValueProcess, wealths),
     st.builds(AverageProcess, counts, counts, floats),
@@ -126,7 +140,19 @@ def test_log_likelihoods_come_back_bit_for_bit(rows: tuple[tuple[float, ...], ..
     assert repr(statement(written)) == repr(says)
 
 
+cases = st.dictionaries(st.text(max_size=4), st.floats(0.01, 1.0), max_size=5).map(lambda found: tuple(found.items()))
+counted = st.builds(
+    lambda bad, more, fresh: Counts(bad, len(bad) + more, fresh * more, more, "1-abc"), cases, st.integers(1, 200), unit
+)
+
+
+@given(counted)
+def test_counts_come_back_bit_for_bit(says: Counts) -> None:
+    assert repr(statement(json.loads(json.dumps(plain(says), allow_nan=False)))) == repr(says)
+
+
 said = st.one_of(
+    st.lists(counted, min_size=2, max_size=9),
     st.lists(unit.map(lambda score: Scores((score,))), min_size=2, max_size=12),
     st.lists(st.floats(1e-9, 1.0).map(lambda p: ExactP(p, Null.REFERENCE, Combining.MULTIPLY)), min_size=2, max_size=9),
     st.lists(st.floats(1e-9, 1.0).map(lambda p: ExactP(p, Null.REFERENCE, Combining.AVERAGE)), min_size=2, max_size=9),
@@ -143,7 +169,7 @@ said = st.one_of(
 
 @given(said, st.data())
 def test_a_state_that_was_stored_goes_on_as_if_not(statements: list[Statement], data: st.DataObject) -> None:
-    evidence = [Evidence(KEY, 20_000 * DAY + 0.1 * place, says) for place, says in enumerate(statements)]
+    evidence = [Evidence(KEY, 20_000 * DAY + 0.4 * DAY * place, says) for place, says in enumerate(statements)]
     half = data.draw(st.integers(0, len(evidence)))
     restored = decode_state(encode_state(fold(NEW, evidence[:half])))
     assert repr(fold(restored, evidence[half:])) == repr(fold(NEW, evidence))
@@ -169,6 +195,13 @@ def test_four_weeks_of_hours_without_levels_take_less_than_20_kb() -> None:
     assert len(encode_state(state)) < 20_000
     # What it would be in decimal digits.
     assert len(json.dumps(state.process.past)) > 20_000
+
+
+def test_an_endpoint_whose_every_call_breaks_takes_less_than_20_kb() -> None:
+    rounds = [Counts(tuple((f"{day:08}{case:08}", 1.0) for case in range(230)), 230, 0.0, 230, "1") for day in range(9)]
+    state = fold(NEW, [Evidence(KEY, 20_000 * DAY + day * DAY, says) for day, says in enumerate(rounds)])
+    assert state.calibrated
+    assert len(encode_state(state)) < 20_000
 
 
 @pytest.mark.parametrize("version", [0, STATE_VERSION + 1, None, "1"])
