@@ -38,12 +38,16 @@ class Event(StrEnum):
     QUIETED = "quieted"
 
 
-def weights(streams: Iterable[StreamKey]) -> dict[StreamKey, float]:
+def weights(streams: Iterable[StreamKey], only_shown: Collection[StreamKey] = ()) -> dict[StreamKey, float]:
     """Each stream's weight in its endpoint's average, by the tiers the endpoint supports; they sum to 1 and stay as
-    they are for the epoch. Streams of one tier share its weight."""
+    they are for the epoch. Streams of one tier share its weight; those that are `only_shown` share one of their own,
+    since what cannot alarm would waste it."""
     keys = list(streams)
-    of_tier = Counter(key.tier for key in keys)
-    shares = {key: _SHARES.get(key.tier, _SHARE) / of_tier[key.tier] for key in keys}
+    of_tier = Counter(key.tier for key in keys if key not in only_shown)
+    shares = {
+        key: _SHARE / len(only_shown) if key in only_shown else _SHARES.get(key.tier, _SHARE) / of_tier[key.tier]
+        for key in keys
+    }
     total = sum(shares.values())
     return {key: share / total for key, share in shares.items()}
 

@@ -34,6 +34,11 @@ def opening(begun: Begun, new: StreamState, prior: StreamState | None, baseline:
     return prior.renewed(new.epoch) if begun is Begun.RENEWED else prior.rebased(new.epoch, baseline or ())
 
 
+def weights_of(streams: Mapping[StreamKey, StreamState]) -> dict[StreamKey, float]:
+    """In the order of the streams."""
+    return weights(streams, {key for key, state in streams.items() if not state.rule.proves})
+
+
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """Streams on answers that no other stream has seen, all begun when a suspicion was. `number` counts an epoch's
@@ -47,7 +52,7 @@ class Escalation:
         """What 1 staked on it has become, by streams that may prove something."""
         if not self.streams:
             return 1.0
-        return Average.of(self.streams.values(), weights(self.streams)).proven
+        return Average.of(self.streams.values(), weights_of(self.streams)).proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class EndpointStreams:
 
     @property
     def average(self) -> Average:
-        return Average.of(self.streams.values(), weights(self.streams))
+        return Average.of(self.streams.values(), weights_of(self.streams))
 
     @property
     def worth(self) -> float:

@@ -24,7 +24,8 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamRule:
-    """rounds_a_day: as planned; epoch_days: α is promised for so many; days, delta, target: as in `calibrate`."""
+    """rounds_a_day: as planned; epoch_days: α is promised for so many; days, delta, target: as in `calibrate`; proves:
+    whether it may alarm, and is not shown only."""
 
     rounds_a_day: int = 24
     epoch_days: int = 30
@@ -32,6 +33,7 @@ class StreamRule:
     delta: float = 0.02
     target: float = 1.0
     seed: int = 0
+    proves: bool = True
 
     @property
     def horizon(self) -> int:

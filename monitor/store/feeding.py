@@ -110,7 +110,8 @@ def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[S
     known = {} if before is None else {key: state.rule for key, state in before.streams.items()}
     anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
     others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
-    wanted = {StreamKey(endpoint_id, tier, name): others for name, tier in OF_RUNS.items()}
+    of_runs = replace(others, proves=False)
+    wanted = {StreamKey(endpoint_id, tier, name): of_runs for name, tier in OF_RUNS.items()}
     wanted |= {cases_key(endpoint_id): others} | {one.stream: others for one in fed.evidence}
     if fed.has_values or (not fed.listings and before is None):
         wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in (PLAIN, ODDS)}

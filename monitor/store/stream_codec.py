@@ -116,6 +116,7 @@ def plain_rule(rule: StreamRule) -> dict[str, Any]:
         "delta": float(rule.delta),
         "target": float(rule.target),
         "seed": rule.seed,
+        "proves": rule.proves,
     }
 
 

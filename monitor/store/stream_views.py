@@ -10,8 +10,8 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from monitor.drift.decision import DRIFT_AT, Event, weights
-from monitor.drift.endpoint_streams import EndpointStreams
+from monitor.drift.decision import DRIFT_AT, Event
+from monitor.drift.endpoint_streams import EndpointStreams, weights_of
 from monitor.drift.evidence import Scores
 from monitor.drift.onset import Onset, onset
 from monitor.drift.score_stream import Round, ScoreStream
@@ -106,7 +106,7 @@ class OpenEpoch:
     def _views(self) -> Iterator[StreamView]:
         told = _told(self.session, [place.row.id for place in self._places])
         last = stream_pages.evidence_records(self.session, StreamEvidence.id.in_([one.last for one in told.values()]))
-        shares = {self.now.escalation.number: weights(self.now.escalation.streams), 0: weights(self.now.streams)}
+        shares = {self.now.escalation.number: weights_of(self.now.escalation.streams), 0: weights_of(self.now.streams)}
         for place in sorted(self._places, key=lambda place: (place.row.escalation, place.key)):
             state, escalation = self._state(place), place.row.escalation
             of_stream = told.get(place.row.id, _Told(0, 0, 0, 0))

@@ -136,6 +136,16 @@ def test_tiers_are_weighted_by_what_the_endpoint_supports() -> None:
     assert weights([]) == {}
 
 
+def test_what_is_only_shown_takes_little_from_what_may_alarm() -> None:
+    anchors, cases = StreamKey("e1", Tier.LOGPROBS, "1"), StreamKey("e1", Tier.CAPABILITY, "cases")
+    shown = {StreamKey("e1", Tier.CAPABILITY, name) for name in ("tools", "evals", "loops")}
+    alone, beside = weights([anchors, cases]), weights([anchors, cases, *shown], shown)
+    assert sum(beside.values()) == pytest.approx(1.0)
+    assert beside[cases] > 0.8 * alone[cases]
+    assert sum(beside[key] for key in shown) < beside[cases]
+    assert sum(weights(shown, shown).values()) == pytest.approx(1.0)
+
+
 def test_an_average_counts_what_is_not_calibrated_as_one_where_drift_is_proven() -> None:
     ranked = StreamKey("e1", Tier.LOGPROBS, "1")
     early = fold(

@@ -44,7 +44,7 @@ from tests.monitor.drift.rounds import days_of
 # Subnormals and both zeros too: whatever repr tells apart is another state.
 floats = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(min_value=0, max_value=2**53)
-rules = st.builds(StreamRule, counts, counts, counts, floats, floats, counts)
+rules = st.builds(StreamRule, counts, counts, counts, floats, floats, counts, st.booleans())
 wealths = st.builds(Wealth, counts, st.lists(floats, max_size=7).map(tuple), counts)
 rounds = st.builds(Round, floats, floats)
 calibrations = st.builds(
