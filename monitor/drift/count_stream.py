@@ -63,10 +63,7 @@ class CountStream:
         if self.lawful is not None or self.unlawful is not None:
             return ""
         rounds, days, of = self._there()
-        return (
-            f"{of} cases were new in {rounds} rounds on {days} days; {FEWEST_OF} in "
-            f"{FEWEST_ROUNDS} on {FEWEST_DAYS} are needed"
-        )
+        return f"{of} of {FEWEST_OF} new cases, {rounds} of {FEWEST_ROUNDS} rounds, {days} of {FEWEST_DAYS} days"
 
     def renewed(self) -> Self:
         """The next epoch with the same lawful share, or going on with the baseline that is not whole yet."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from monitor.drift.count_stream import Tally
 from monitor.drift.score_stream import Round
 from monitor.drift.sequential import BETS
+
+if TYPE_CHECKING:
+    from monitor.drift.observation import FloatArray
 
 # Starts whose bets won within this factor of the best one's are as good an explanation: log 20.
 _AS_GOOD = 3.0
@@ -46,7 +51,24 @@ def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
 
     scores = np.array([one.score for one in rounds])
     excess = scores / lawful - 1.0
-    logs = np.log1p(np.array(BETS)[:, np.newaxis] * excess)
+    return _best_start([one.at for one in rounds], np.log1p(np.array(BETS)[:, np.newaxis] * excess))
+
+
+def count_onset(rounds: Sequence[Tally], lawful: float) -> Onset | None:
+    """The same of counts: by the likelihood ratios of shares above the lawful one."""
+    if not rounds:
+        return None
+    # Here: who only reads what streams came to needs none of it.
+    from monitor.drift.broken_calls import log_factors
+
+    _, bad, of = zip(*rounds, strict=True)
+    return _best_start([one.at for one in rounds], log_factors(bad, of, lawful).T)
+
+
+def _best_start(at: Sequence[float], logs: FloatArray) -> Onset | None:
+    """logs: what each bet won of each round, [bets, rounds]."""
+    import numpy as np
+
     # What each bet has won, by where it was staked; shape [bets, rounds].
     won = np.cumsum(logs[:, ::-1], axis=1)[:, ::-1]
     best = won[np.argmax(won.max(axis=1))]
@@ -56,9 +78,9 @@ def onset(rounds: Sequence[Round], lawful: float) -> Onset | None:
     as_good = np.flatnonzero(best >= best[start] - min(_AS_GOOD, best[start]))
     earliest, latest = int(as_good[0]), int(as_good[-1])
     return Onset(
-        first=rounds[start].at,
-        after=rounds[earliest - 1].at if earliest else None,
-        until=rounds[latest].at,
-        detected=rounds[-1].at,
+        first=at[start],
+        after=at[earliest - 1] if earliest else None,
+        until=at[latest],
+        detected=at[-1],
         won=float(best[start]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -10,10 +10,11 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from monitor.drift.count_stream import CountStream, Tally
 from monitor.drift.decision import DRIFT_AT, Event
 from monitor.drift.endpoint_streams import EndpointStreams, weights_of
-from monitor.drift.evidence import Scores
-from monitor.drift.onset import Onset, onset
+from monitor.drift.evidence import Counts, Scores, Statement
+from monitor.drift.onset import Onset, count_onset, onset
 from monitor.drift.score_stream import Round, ScoreStream
 from monitor.drift.stream_standing import levels_of
 from monitor.drift.streams import StreamState
@@ -130,11 +131,28 @@ class OpenEpoch:
     def _onset(self, place: Place) -> Onset | None:
         state = self._state(place)
         levels, process = levels_of(state), state.process
-        if levels is None or not isinstance(process, ScoreStream):
+        if levels is None:
+            return None
+        if isinstance(process, CountStream):
+            return count_onset(_tallies(self._said(place, state, None), process.asked), levels.hourly)
+        if not isinstance(process, ScoreStream):
             return None
         # What the levels were taken from is no part of what is bet on.
         after = process.baseline[1] if process.baseline is not None else None
-        return onset(_rounds(self.session, place.row.id, self._proof(place, state), after), levels.hourly)
+        return onset(_rounds(self._said(place, state, after)), levels.hourly)
+
+    def _said(self, place: Place, state: StreamState, after: float | None) -> Iterator[tuple[float, Statement]]:
+        """What a stream was told in its epoch up to its proof, in order: the rounds that counted, as it counts them."""
+        query = select(StreamEvidence.at, StreamEvidence.says).where(StreamEvidence.stream_epoch_id == place.row.id)
+        until = self._proof(place, state)
+        if until is not None:
+            query = query.where(StreamEvidence.sequence <= until)
+        last = float("-inf") if after is None else after
+        for at, said in self.session.execute(query.order_by(StreamEvidence.sequence)):
+            says = statement(said)
+            if isinstance(says, Scores | Counts) and at > last:
+                yield at, says
+                last = at
 
     def _proof(self, place: Place, state: StreamState) -> int | None:
         """The last evidence that tells when it began: that of the endpoint's proof, or else of the stream's own."""
@@ -164,19 +182,14 @@ def _told(session: Session, stream_epoch_ids: Collection[int]) -> dict[int, _Tol
     return {row[0]: _Told(row[1], int(row[2]), int(row[3]), row[4]) for row in rows}
 
 
-def _rounds(session: Session, stream_epoch_id: int, until: int | None, after: float | None) -> list[Round]:
-    """The rounds of a stream in an epoch, up to the evidence `until`: those that counted, as the stream counts them."""
-    query = select(StreamEvidence.at, StreamEvidence.says).where(StreamEvidence.stream_epoch_id == stream_epoch_id)
-    if until is not None:
-        query = query.where(StreamEvidence.sequence <= until)
-    found: list[Round] = []
-    last = float("-inf") if after is None else after
-    for at, said in session.execute(query.order_by(StreamEvidence.sequence)):
-        says = statement(said)
-        if isinstance(says, Scores) and at > last:
-            found.append(Round(at, says.mean))
-            last = at
-    return found
+def _rounds(said: Iterable[tuple[float, Statement]]) -> list[Round]:
+    return [Round(at, says.mean) for at, says in said if isinstance(says, Scores)]
+
+
+def _tallies(said: Iterable[tuple[float, Statement]], asked: str) -> list[Tally]:
+    """Of all cases of each round that asked the same, those that were broken before among them."""
+    counts = [(at, says) for at, says in said if isinstance(says, Counts) and says.asked == asked]
+    return [Tally(at, sum(share for _, share in says.bad), says.of) for at, says in counts]
 
 
 class StreamViews:

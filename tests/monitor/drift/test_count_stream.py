@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from monitor.drift.broken_calls import alternatives
-from monitor.drift.count_stream import CountStream
+from monitor.drift.count_stream import CountStream, Tally
 from monitor.drift.evidence import Counts, Evidence, StreamKey, Tier
 from monitor.drift.levels import DAY, Levels
+from monitor.drift.onset import count_onset
 from monitor.drift.score_stream import StreamRule
 from monitor.drift.sequential import Wealth
 from monitor.drift.stream_standing import Phase, StreamStanding, levels_of
@@ -42,7 +45,7 @@ def test_the_first_rounds_say_what_is_lawful() -> None:
     assert not begun.calibrated
     assert begun.value == 1.0
     assert StreamStanding.of(begun) == StreamStanding(
-        Phase.CALIBRATING, "240 cases were new in 2 rounds on 2 days; 300 in 3 on 3 are needed", 20_000 * DAY
+        Phase.CALIBRATING, "240 of 300 new cases, 2 of 3 rounds, 2 of 3 days", 20_000 * DAY
     )
     assert BASED.calibrated
     assert StreamStanding.of(BASED).phase is Phase.BETTING
@@ -94,6 +97,16 @@ def test_other_questions_and_older_rounds_count_nothing() -> None:
     assert BASED.after(replace(other, says=replace(other.says, asked="2-abc"))) == BASED
     assert BASED.after(said(2, 60)) == BASED
     assert BASED.after(said(1, 60)) == BASED
+
+
+@given(st.integers(0, 20), st.integers(1, 10))
+def test_when_more_were_bad_is_told(before: int, since: int) -> None:
+    rounds = [Tally(float(day), 2.0 if day < before else 30.0, CASES) for day in range(before + since)]
+    found = count_onset(rounds, 0.03)
+    assert found is not None
+    assert (found.first, found.until) == (before, before)
+    assert found.credible
+    assert count_onset(rounds[:before], 0.03) is None
 
 
 def test_where_nearly_all_is_bad_nothing_can_be_worse() -> None:

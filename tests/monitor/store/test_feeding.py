@@ -28,6 +28,7 @@ from monitor.store import EndpointRecord, RunResult, RunStatus, Store, Trigger
 from monitor.store.alerts import Alerts
 from monitor.store.feeding import cases_key
 from monitor.store.stream_records import Fed
+from monitor.store.stream_views import StreamViews
 from monitor.store.streams import Streams
 from monitor.store.tables import Enrolment
 from monitor.store.vocabulary import AlertState, EpochEnd
@@ -303,6 +304,10 @@ def test_broken_calls_are_counted_against_the_share_of_new_cases(store: Store, e
     told = [one for run in asked.runs(3) for one in store.evidence(run) if one.metric == STREAMS]
     assert told[-1].verdict is Verdict.DRIFT
     assert "T6 cases" in (told[-1].reason or "")
+    view = StreamViews(store.sessions).view(endpoint.id)
+    assert view is not None
+    assert view.onset is not None
+    assert view.onset.first == (AT + timedelta(days=15)).timestamp()
     replayed = streams.replay(endpoint.id, 0)
     assert (replayed.difference, replayed.exact) == (None, True)
 
