@@ -86,11 +86,12 @@ class CountStream:
         return replace(state, past=past)._with_baseline()
 
     def _turned(self, says: Counts) -> tuple[float, int]:
-        """Of cases that were asked before and never were bad: how many are now, and of how many."""
+        """Of cases that are not new and never were bad, an anchor's first time among them: how many are now, and of
+        how many."""
         known = {*self.known}
-        again = [share for case, share in says.bad if case in known]
-        bad = sum(share for case, share in says.bad if case not in known) - says.fresh_bad
-        return max(0.0, bad), says.of - says.fresh - len(again)
+        newly = [share for case, share in says.bad if case not in known]
+        again = len(says.bad) - len(newly)
+        return max(0.0, sum(newly) - says.fresh_bad), says.of - says.fresh - again
 
     def _with_baseline(self) -> Self:
         rounds, days, of = self._there()

@@ -90,8 +90,8 @@ class Counts:
     asked: str
 
     def __post_init__(self) -> None:
-        shares_are = all(0.0 < share <= 1.0 for _, share in self.bad)
-        if not (shares_are and len(self.bad) <= self.of and 0.0 <= self.fresh_bad <= self.fresh <= self.of):
+        are_shares = all(0.0 < share <= 1.0 for _, share in self.bad)
+        if not (are_shares and len(self.bad) <= self.of and 0.0 <= self.fresh_bad <= self.fresh <= self.of):
             raise ValueError(f"such counts cannot be: {self}")
 
     @property
