@@ -37,6 +37,13 @@ def visitors(installation: Installation) -> Visitors:
 
 
 @pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands: a chart is the same one for the minute it is asked in, and a test may begin at its end."""
+    at = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: at)
+
+
+@pytest.fixture
 def on_postgres(postgres_url: str) -> Iterator[Visitors]:
     with Store.open(postgres_url, at=clock.now()) as store:
         yield Visitors(store)

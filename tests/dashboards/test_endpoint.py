@@ -96,6 +96,7 @@ def test_each_chart_says_its_finding_and_leads_to_its_numbers(installation: Inst
     assert "Page 2 of 5" in older.one(class_="pager").text
 
 
+@pytest.mark.usefixtures("still")
 def test_a_chart_is_drawn_for_each_theme_and_width_without_foreign_text(
     installation: Installation, visitors: Visitors
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_chart_is_drawn_for_each_theme_and_width_without_foreign_text(
     assert all("C" in letters and not any("<" in str(text) for text in letters) for letters in drawings.values())
 
 
+@pytest.mark.usefixtures("still")
 def test_a_chart_may_be_kept_for_ever_under_its_digest_alone(installation: Installation, visitors: Visitors) -> None:
     visitor = visitors.stranger
     image = visitor.get(f"/endpoints/{installation.endpoints['fine'].id}").all("img")[0].attributes["src"]

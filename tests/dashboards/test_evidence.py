@@ -104,6 +104,7 @@ def test_hostile_reasons_are_text(installation: Installation, visitors: Visitors
     assert [one.attributes["src"] for one in page.all("script")] == ["/static/live.js"]
 
 
+@pytest.mark.usefixtures("still")
 def test_its_chart_is_drawn_for_each_theme_and_width(installation: Installation, visitors: Visitors) -> None:
     watch(installation.store, installation.endpoints["fine"], installation.now, lawful=6, moved=14)
     visitor = visitors.stranger

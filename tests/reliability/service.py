@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from signal import Signals
@@ -209,6 +209,11 @@ class Worker:
     def tell_group(self, number: Signals) -> None:
         os.killpg(self.process.pid, number)
 
+    def halt(self) -> None:
+        """SIGSTOP to the whole group. Returns once every thread of it stands: a busy machine takes its time."""
+        self.tell_group(Signals.SIGSTOP)
+        wait_until(lambda: _states(self.process.pid) <= {"T", "Z"}, "the group is stopped")
+
     def kill(self) -> None:
         """kill -9, of the whole group."""
         if self.process.poll() is None:
@@ -217,6 +222,16 @@ class Worker:
 
     def wait(self) -> int:
         return self.process.wait(HANG_GUARD_S)
+
+
+def _states(group: int) -> set[str]:
+    """In what states the threads of a process group are, in the letters of proc(5)."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        with suppress(OSError):  # It may have ended since it was listed.
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+            found |= {state} if int(of) == group else set()
+    return found
 
 
 def work_off(context: Context) -> None:

@@ -30,7 +30,7 @@ def test_what_a_stopped_worker_held_is_made_by_another_and_left_alone(service: S
         with service.store.sessions.write() as session:
             # SQLite has one writer: one that stood still in its turn would stop all. The turn begins with a statement.
             session.execute(text("SELECT 1"))
-            stopped.tell_group(Signals.SIGSTOP)
+            stopped.halt()
         recovery = service.wait_for(check_id)
         ended = service.entry(check_id)
         stopped.tell_group(Signals.SIGCONT)
