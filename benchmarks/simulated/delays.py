@@ -64,10 +64,11 @@ class Proofs:
         return float(np.mean(~np.isfinite(self.rounds)))
 
 
-def needed(tier: Tier, supported: tuple[Tier, ...]) -> float:
-    """What the tier's stream needs for its endpoint's average to prove drift, all others standing at 1."""
-    weighing = weights([StreamKey("e", one, "") for one in supported])
-    weight = weighing[StreamKey("e", tier, "")]
+def needed(tier: Tier, supported: tuple[Tier, ...], of_tier: int = 1) -> float:
+    """What one of so many streams of the tier needs for its endpoint's average to prove drift, all others standing at
+    1."""
+    keys = [StreamKey("e", one, str(place)) for one in supported for place in range(of_tier if one is tier else 1)]
+    weight = weights(keys)[StreamKey("e", tier, "0")]
     return (DRIFT_AT - (1.0 - weight)) / weight
 
 

@@ -1,65 +1,71 @@
-"""A run's anchors as rounds of its endpoint's streams: two scores of the same answers, by the plain values and by
-log-odds, whose streams are averaged."""
+"""A run's anchors as rounds of its endpoint's streams: three scores of the same answers, by the plain values, by
+log-odds and by whitened lengths, whose streams are averaged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from monitor.drift.evidence import Evidence, Inapplicable, Scores, StreamKey, Tier
-from monitor.drift.fingerprint import Enrolment
 from monitor.drift.fingerprint_scores import Asked, deviation_evidence, log_odds_evidence
 from monitor.drift.listing import Listing
 from monitor.drift.score_stream import Round
+from monitor.drift.whitened_scores import WhitenedEnrolment, whitened_evidence
 
-PLAIN, ODDS = "anchors", "anchors-odds"
+PLAIN, ODDS, WHITENED = "anchors", "anchors-odds", "anchors-whitened"
 # Fewer prompts are no fingerprint.
 LEAST_PROMPTS = 4
-_SCORED = {PLAIN: deviation_evidence, ODDS: log_odds_evidence}
+SCORED: Mapping[str, Callable[[WhitenedEnrolment, Asked], Evidence]] = {
+    PLAIN: lambda enrolled, asked: deviation_evidence(enrolled.enrolment, asked),
+    ODDS: lambda enrolled, asked: log_odds_evidence(enrolled.enrolment, asked),
+    WHITENED: whitened_evidence,
+}
 
 
-def of_prompts(enrolment: Enrolment, prompts: Iterable[str]) -> Enrolment | None:
+def of_prompts(enrolled: WhitenedEnrolment, prompts: Iterable[str]) -> WhitenedEnrolment | None:
     """The same for those that are still asked; None where these are too few."""
-    asked = {*prompts}
-    kept = tuple(one for one in enrolment.prompts if one.prompt in asked)
+    asked, all_ = {*prompts}, enrolled.enrolment
+    kept = [one for one in zip(all_.prompts, enrolled.prompts, strict=True) if one[0].prompt in asked]
     if len(kept) < LEAST_PROMPTS:
         return None
-    return replace(enrolment, prompts=kept, left_out=tuple(one for one in enrolment.left_out if one in asked))
+    left_out = tuple(one for one in all_.left_out if one in asked)
+    enrolment = replace(all_, prompts=tuple(prompt for prompt, _ in kept), left_out=left_out)
+    return WhitenedEnrolment(enrolment, tuple(noise for _, noise in kept))
 
 
-def is_whole(enrolment: Enrolment, listings: Sequence[Listing]) -> bool:
+def is_whole(enrolled: WhitenedEnrolment, listings: Sequence[Listing]) -> bool:
     """Whether every prompt was answered: a round of others would have another lawful score."""
-    return {one.prompt for one in enrolment.prompts} <= {one.prompt for one in listings}
+    return {one.prompt for one in enrolled.enrolment.prompts} <= {one.prompt for one in listings}
 
 
 def anchor_evidence(
-    endpoint: str, enrolment: Enrolment, at: float, listings: Sequence[Listing], tokens: int
+    endpoint: str, enrolled: WhitenedEnrolment, at: float, listings: Sequence[Listing], tokens: int
 ) -> list[Evidence]:
     """Of one run, which began at `at` in seconds since 1970; nothing where a prompt is missing."""
-    if not is_whole(enrolment, listings):
+    if not is_whole(enrolled, listings):
         return []
-    known = {one.prompt for one in enrolment.prompts}
+    known = {one.prompt for one in enrolled.enrolment.prompts}
     kept = [one for one in listings if one.prompt in known]
     # They share their answers, which are paid for once.
     return [
-        scored(enrolment, Asked(StreamKey(endpoint, Tier.LOGPROBS, name), at, kept, tokens if name == PLAIN else 0))
-        for name, scored in _SCORED.items()
+        scored(enrolled, Asked(StreamKey(endpoint, Tier.LOGPROBS, name), at, kept, tokens if name == PLAIN else 0))
+        for name, scored in SCORED.items()
     ]
 
 
 def no_values(endpoint: str, at: float, listings: Sequence[Listing], tokens: int) -> list[Evidence]:
     """Of a run in which no answer brought log-probabilities."""
     says = Inapplicable(f"none of {len(listings)} answers brought log-probabilities")
-    return [Evidence(StreamKey(endpoint, Tier.LOGPROBS, name), at, says, 0, tokens) for name in _SCORED]
+    return [Evidence(StreamKey(endpoint, Tier.LOGPROBS, name), at, says, 0, tokens) for name in SCORED]
 
 
 def anchor_rounds(
-    endpoint: str, enrolment: Enrolment, runs: Iterable[tuple[float, Sequence[Listing]]]
+    endpoint: str, enrolled: WhitenedEnrolment, runs: Iterable[tuple[float, Sequence[Listing]]]
 ) -> dict[StreamKey, list[Round]]:
     """The rounds of a baseline, each by when its run began and the answers of it, in order of time."""
-    found: dict[StreamKey, list[Round]] = {StreamKey(endpoint, Tier.LOGPROBS, name): [] for name in _SCORED}
+    found: dict[StreamKey, list[Round]] = {StreamKey(endpoint, Tier.LOGPROBS, name): [] for name in SCORED}
     for at, listings in runs:
-        for one in anchor_evidence(endpoint, enrolment, at, listings, 0):
+        for one in anchor_evidence(endpoint, enrolled, at, listings, 0):
             if isinstance(one.says, Scores):
                 found[one.stream].append(Round(at, one.says.mean))
     return found

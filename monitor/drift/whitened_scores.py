@@ -2,10 +2,11 @@
 changes: a stream of them needs few answers, since a bet on a small lawful level wins much at once.
 
 An answer scores min(1, max(0, d / q − 1)): d is its squared length rᵀ Σ⁻¹ r, q twice what one baseline answer in a
-hundred exceeds. The null is that of the stream: the mean score stays at its lawful level, which rounds of the same
-enrolment give. Days whose noise is larger are why q is doubled: lengths grow with its square, and where a sixth more or
-less from day to day is lawful, without it half of all epochs alarm (two in five at 1,000, of 120), and with it none.
-A day with more than half as much noise again as the baseline's is no part of that null.
+hundred exceeds. Where a baseline's answers differ by less than two builds of one engine do, or not at all, the noise is
+taken to be what makes as much. The null is that of the stream: the mean score stays at its lawful level, which rounds
+of the same enrolment give. Days whose noise is larger are why q is doubled: lengths grow with its square, and where a
+sixth more or less from day to day is lawful, without it half of all epochs alarm (two in five at 1,000, of 120), and
+with it none. A day with more than half as much noise again as the baseline's is no part of that null.
 
 Scores share their answers with those of `fingerprint_scores`: the streams are averaged, never multiplied.
 """
@@ -25,10 +26,13 @@ from monitor.drift.fingerprint import Enrolment
 from monitor.drift.fingerprint_scores import INT8, Asked
 from monitor.drift.listing import Listing, residuals
 from monitor.drift.observation import FloatArray
+from monitor.drift.rule import LAWFUL_SHIFT
 from monitor.drift.whitened import Whitening
 
 _QUANTILE, _ALLOWED = 0.99, 2.0
 _FEWEST_TOKENS = 3
+# The variance of a normal shift that is lawful on average.
+_LEAST_OWN = np.pi / 2.0 * LAWFUL_SHIFT**2
 # What a change has to score that should be seen: as much as a level is above what is lawful.
 _LEAST_SCORE = 0.02
 _VERSION = 1
@@ -102,8 +106,10 @@ def whiten(enrolment: Enrolment, listings: Iterable[Listing]) -> WhitenedEnrolme
 def _prompt(found: FloatArray) -> WhitenedPrompt | None:
     if found.shape[1] < _FEWEST_TOKENS:
         return None
-    noise = Whitening.of(found)
-    reach = _ALLOWED * float(np.quantile(noise.squared(found), _QUANTILE))
+    seen = Whitening.of(found)
+    noise = Whitening(np.maximum(_LEAST_OWN, seen.own), seen.common)
+    # A lawful shift is on average as long as there are tokens.
+    reach = _ALLOWED * max(found.shape[1], float(np.quantile(noise.squared(found), _QUANTILE)))
     return WhitenedPrompt(tuple(noise.own.tolist()), noise.common, reach)
 
 

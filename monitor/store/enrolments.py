@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 from monitor.drift.fingerprint import LEAST_ANSWERS, Enrolment
 from monitor.drift.listing import Listing
 from monitor.drift.material import without_cached
+from monitor.drift.whitened_scores import WhitenedEnrolment
 from monitor.store.codec import decode
 from monitor.store.tables import Enrolment as EnrolmentRow
 from monitor.store.tables import Observation, Run
@@ -33,11 +35,11 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An endpoint's enrolment, made at `made_at`. `enrolment` is None where another release wrote it: it is to be made
+    """An endpoint's enrolment, made at `made_at`. `whitened` is None where another release wrote it: it is to be made
     anew."""
 
     suite_version: str
-    enrolment: Enrolment | None
+    whitened: WhitenedEnrolment | None
     made_at: datetime
 
 
@@ -58,7 +60,7 @@ def current(session: Session, endpoint_id: str) -> Kept | None:
     if row is None:
         return None
     try:
-        return Kept(row.suite_version, Enrolment.from_json(row.body), row.made_at)
+        return Kept(row.suite_version, WhitenedEnrolment.from_json(row.body), row.made_at)
     except ValueError:
         return Kept(row.suite_version, None, row.made_at)
 
@@ -70,18 +72,17 @@ def open_id(session: Session, endpoint_id: str) -> int | None:
 
 
 def read(session: Session, enrolment_id: int) -> Enrolment | None:
-    """Any one that ever was; None where another release wrote it."""
-    try:
-        return Enrolment.from_json(
-            session.scalars(select(EnrolmentRow.body).where(EnrolmentRow.id == enrolment_id)).one()
-        )
-    except ValueError:
-        return None
+    """Any one that ever was, also of a release that kept no noise beside it; None where it cannot be read."""
+    body = session.scalars(select(EnrolmentRow.body).where(EnrolmentRow.id == enrolment_id)).one()
+    for read_body in (lambda: WhitenedEnrolment.from_json(body).enrolment, lambda: Enrolment.from_json(body)):
+        with suppress(ValueError):
+            return read_body()
+    return None
 
 
 def keep(session: Session, run: Run, kept: Kept, at: datetime) -> None:
     """In place of the one that was open. Raises ValueError for one that has no enrolment."""
-    if kept.enrolment is None:
+    if kept.whitened is None:
         raise ValueError("an enrolment that cannot be read is not kept: make it anew")
     close(session, run.endpoint_id, at)
     session.add(
@@ -89,7 +90,7 @@ def keep(session: Session, run: Run, kept: Kept, at: datetime) -> None:
             endpoint_id=run.endpoint_id,
             run_id=run.id,
             suite_version=kept.suite_version,
-            body=kept.enrolment.to_json(),
+            body=kept.whitened.to_json(),
             made_at=kept.made_at,
         )
     )
@@ -103,11 +104,11 @@ def close(session: Session, endpoint_id: str, at: datetime) -> None:
     session.flush()
 
 
-def closed_at(session: Session, endpoint_id: str) -> datetime | None:
-    """When the last one was closed: no answer from before may be part of the next one."""
-    return session.scalars(
-        select(func.max(EnrolmentRow.closed_at)).where(EnrolmentRow.endpoint_id == endpoint_id)
-    ).one()
+def closed_at(session: Session, endpoint_id: str, before: datetime | None = None) -> datetime | None:
+    """When the last one was closed: no answer from before may be part of the next one. before: of those that were
+    closed by then, and not by the one that was made then."""
+    closed = select(func.max(EnrolmentRow.closed_at)).where(EnrolmentRow.endpoint_id == endpoint_id)
+    return session.scalars(closed if before is None else closed.where(EnrolmentRow.closed_at < before)).one()
 
 
 def often_asked(session: Session, window: Window) -> set[str]:

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from monitor.drift.anchors import (
     LEAST_PROMPTS,
-    ODDS,
     PLAIN,
+    SCORED,
     anchor_evidence,
     anchor_rounds,
     no_values,
@@ -28,6 +28,7 @@ from monitor.drift.fingerprint import Enrolment, enrol
 from monitor.drift.rule import Verdict
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.stack import DETECTORS
+from monitor.drift.whitened_scores import whiten
 from monitor.standing import STREAMS
 from monitor.store import enrolments, stream_adding, stream_epochs, stream_recorded, stream_settling
 from monitor.store.baselines import hold
@@ -114,53 +115,60 @@ def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[S
     wanted = {StreamKey(endpoint_id, tier, name): of_runs for name, tier in OF_RUNS.items()}
     wanted |= {cases_key(endpoint_id): others} | {one.stream: others for one in fed.evidence}
     if fed.has_values or (not fed.listings and before is None):
-        wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in (PLAIN, ODDS)}
+        wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in SCORED}
     return {**wanted, **known}
 
 
 def _made(session: Session, run: Run, fed: Fed, at: datetime) -> _Made | None:
     """A new enrolment, where there is none that fits what is asked, and enough was answered for one."""
     kept = enrolments.current(session, run.endpoint_id)
-    if kept is not None and kept.enrolment is None:
-        # Written by another release: made anew of the answers that it was made of.
-        window = Window(run.endpoint_id, kept.suite_version, kept.made_at - _REACH, kept.made_at)
-        return _made_of(session, window, enrolments.often_asked(session, window), of_now=False)
+    if kept is not None and kept.whitened is None:
+        # Written by another release: made anew of the answers that it was made of, while they are there.
+        since = _since(kept.made_at, enrolments.closed_at(session, run.endpoint_id, kept.made_at))
+        window = Window(run.endpoint_id, kept.suite_version, since, kept.made_at)
+        if (anew := _made_of(session, window, enrolments.often_asked(session, window), of_now=False)) is not None:
+            return anew
     if not fed.has_values or run.trigger is Trigger.CONFIRM:
         return None
     asked = {one.prompt for one in fed.listings}
-    if kept is not None and kept.enrolment is not None and kept.suite_version == run.suite_version:
-        if run.trigger is Trigger.CLI or {one.prompt for one in kept.enrolment.prompts} <= asked:
+    if kept is not None and kept.whitened is not None and kept.suite_version == run.suite_version:
+        if run.trigger is Trigger.CLI or {one.prompt for one in kept.whitened.enrolment.prompts} <= asked:
             return None
         # Fewer anchors are asked from now on.
-        fewer = of_prompts(kept.enrolment, asked)
+        fewer = of_prompts(kept.whitened, asked)
         return None if fewer is None else _Made(Kept(kept.suite_version, fewer, at), of_now=False)
-    closed = enrolments.closed_at(session, run.endpoint_id)
-    since = at - _REACH if closed is None else max(at - _REACH, closed)
+    since = _since(at, enrolments.closed_at(session, run.endpoint_id))
     window = Window(run.endpoint_id, run.suite_version, since, at)
     return _made_of(session, window, enrolments.often_asked(session, window) & asked, of_now=True)
+
+
+def _since(until: datetime, closed: datetime | None) -> datetime:
+    return until - _REACH if closed is None else max(until - _REACH, closed)
 
 
 def _made_of(session: Session, window: Window, prompts: set[str], *, of_now: bool) -> _Made | None:
     if len(prompts) < LEAST_PROMPTS:
         return None
-    found = enrol(one for run in enrolments.asked_in(session, window, prompts) for one in run.listings)
+    listings = [one for run in enrolments.asked_in(session, window, prompts) for one in run.listings]
+    found = enrol(listings)
     if not isinstance(found, Enrolment) or len(found.prompts) < LEAST_PROMPTS:
         return None
-    return _Made(Kept(window.suite_version, found, window.until), of_now=of_now)
+    return _Made(Kept(window.suite_version, whiten(found, listings), window.until), of_now=of_now)
 
 
 def _baselines(session: Session, run: Run, made: _Made | None, before: EndpointStreams | None) -> Baselines:
     """The rounds of the anchors' baselines as they are scored now: of a new enrolment all since its first answer, else
     those that the levels came from."""
     kept = enrolments.current(session, run.endpoint_id) if made is None else made.kept
-    if kept is None or kept.enrolment is None:
+    if kept is None or kept.whitened is None:
         return {}
-    since = datetime.fromtimestamp(kept.enrolment.first_at, tz=run.started_at.tzinfo)
+    enrolment = kept.whitened.enrolment
+    since = datetime.fromtimestamp(enrolment.first_at, tz=run.started_at.tzinfo)
     window = Window(run.endpoint_id, kept.suite_version, since, run.started_at)
-    asked = enrolments.asked_in(session, window, {one.prompt for one in kept.enrolment.prompts})
+    asked = enrolments.asked_in(session, window, {one.prompt for one in enrolment.prompts})
     fresh = made is not None and made.of_now
     runs = [(one.at, one.listings) for one in asked if fresh or one.run_id != run.id]
-    found = anchor_rounds(run.endpoint_id, kept.enrolment, runs)
+    found = anchor_rounds(run.endpoint_id, kept.whitened, runs)
     if fresh or before is None:
         return found
     kept_of = {key: _span(before, key) for key in found}
@@ -171,8 +179,9 @@ def _baselines(session: Session, run: Run, made: _Made | None, before: EndpointS
 
 def _span(before: EndpointStreams, key: StreamKey) -> tuple[float, float]:
     """When the first and the last round were that the stream's levels came from; without levels any round is one to
-    take them from, but none from before what it holds: that was another regime."""
-    state = before.streams.get(key)
+    take them from, but none from before what it holds: that was another regime. A score that is new takes those of the
+    plain values."""
+    state = before.streams.get(key) or before.streams.get(replace(key, probe_set=PLAIN))
     process = None if state is None else state.process
     if not isinstance(process, ScoreStream):
         return float("-inf"), float("inf")
@@ -191,8 +200,8 @@ def _evidence(session: Session, run: Run, fed: Fed, *, fresh: bool) -> list[Evid
     if not fed.listings or fresh:
         return evidence
     kept = enrolments.current(session, endpoint_id)
-    if kept is not None and kept.enrolment is not None and kept.suite_version == run.suite_version:
-        return [*evidence, *anchor_evidence(endpoint_id, kept.enrolment, at, fed.listings, fed.tokens)]
+    if kept is not None and kept.whitened is not None and kept.suite_version == run.suite_version:
+        return [*evidence, *anchor_evidence(endpoint_id, kept.whitened, at, fed.listings, fed.tokens)]
     return evidence if fed.has_values else [*evidence, *no_values(endpoint_id, at, fed.listings, fed.tokens)]
 
 

@@ -57,6 +57,7 @@ def test_int8_weights_are_proven_within_a_day_of_hours() -> None:
 def test_one_tier_needs_more_where_others_share_the_average() -> None:
     assert delays.needed(Tier.LOGPROBS, (Tier.LOGPROBS,)) == 1_000.0
     assert 1_500.0 < delays.needed(Tier.LOGPROBS, delays.WITH) < 2_000.0
+    assert 4_500.0 < delays.needed(Tier.LOGPROBS, delays.WITH, of_tier=3) < 6_000.0
 
 
 @pytest.mark.soak

@@ -3,8 +3,9 @@ in no more than one epoch in a hundred.
 
 What is listed are the stacks' own first tokens; noise is laid on them: normal, half of its variance common to a
 response, a sixth more or less each day, and each day's own shift of every token, a third of the noise. Eight prompts an
-hour, scored by their whitened lengths and bet on together. The endpoint's other streams stand at 1. Beside it are told
-what comes of betting on every query as a round of its own, and of scores by the mean |Δ|.
+hour, scored by their whitened lengths and bet on together. The endpoint's other streams stand at 1, those of T1's other
+scores among them. Beside it are told what comes of betting on every query as a round of its own, and of scores by the
+mean |Δ|.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from benchmarks.detection_lab.hourly import EPOCH_DAYS, PROMPTS, Proof, Rounds, 
 from benchmarks.detection_lab.lawful import Lawful
 from benchmarks.detection_lab.union import Union
 from benchmarks.simulated.delays import WITH, needed
+from monitor.drift.anchors import SCORED
 from monitor.drift.evidence import Tier
 
 Floats = NDArray[np.float64]
@@ -84,7 +86,7 @@ def delays(
     """By change, of as many endpoints, each enrolled once and then changed in every way."""
     rng = np.random.default_rng((lab.seed, round(lawful.response * 1e3)))
     sets = unions(lab, names)
-    needs = needed(Tier.LOGPROBS, WITH)
+    needs = needed(Tier.LOGPROBS, WITH, len(SCORED))
     found: dict[str, list[Proof]] = {name: [] for name in names}
     for endpoint in range(endpoints):
         union = sets[endpoint % len(sets)]
@@ -113,7 +115,7 @@ def unions(lab: Lab, names: Sequence[str]) -> list[Union]:
 
 def alarms(lab: Lab, noise: float, size: Sizes) -> Iterator[Figure]:
     rng = np.random.default_rng((lab.seed, 1, round(noise * 1e3)))
-    needs = needed(Tier.LOGPROBS, WITH)
+    needs = needed(Tier.LOGPROBS, WITH, len(SCORED))
     for called, rounds in (("", LENGTHS), (", every query a round", SINGLE), (", mean |Δ|", MEANS)):
         highest = null_values(unions(lab, ()), with_days(noise), size.null_epochs, rng, rounds)
         what = f"unchanged at {noise:g} nat{called}: epochs of {EPOCH_DAYS} days with"

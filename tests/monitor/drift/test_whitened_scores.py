@@ -84,6 +84,16 @@ def test_queries_that_are_bet_on_one_by_one_prove_int8_in_a_few() -> None:
     assert max(values) >= DRIFT_AT
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 0.003])
+def test_an_endpoint_that_hardly_differs_may_move_as_builds_of_one_engine_do(noise: float) -> None:
+    """Also one that answers the same each time: noise of nothing is no unit to measure by."""
+    whitened, endpoint, baseline = enrolled(noise, prompts=8)
+    rng = np.random.default_rng(4)
+    assert means(said(whitened, baseline)).max() == 0.0
+    assert means(said(whitened, endpoint.moved(rng, 0.01).hours(rng, 50))).mean() < 0.01
+    assert means(said(whitened, endpoint.moved(rng, 0.071).hours(rng, 50))).mean() > 0.9
+
+
 def test_noise_that_hides_int8_is_inapplicable_and_says_so() -> None:
     whitened, _, baseline = enrolled(0.3)
     (found,) = said(whitened, baseline[:1])

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from monitor.alerts.rule import BUILT_IN
 from monitor.alerts.signals import Verdicted
 from monitor.check.feed import listings_of
-from monitor.drift.anchors import ODDS, PLAIN
+from monitor.drift.anchors import PLAIN, SCORED, WHITENED
 from monitor.drift.broken_calls import CaseCalls
 from monitor.drift.count_stream import CountStream
 from monitor.drift.decision import Level
@@ -23,6 +23,7 @@ from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
 from monitor.drift.score_stream import ScoreStream
 from monitor.drift.streams import StreamState
+from monitor.drift.whitened_scores import WhitenedEnrolment
 from monitor.standing import STREAMS
 from monitor.store import EndpointRecord, RunResult, RunStatus, Store, Trigger
 from monitor.store.alerts import Alerts
@@ -31,6 +32,7 @@ from monitor.store.stream_records import Fed
 from monitor.store.stream_views import StreamViews
 from monitor.store.streams import Streams
 from monitor.store.tables import Enrolment
+from monitor.store.tables import Observation as StoredObservation
 from monitor.store.vocabulary import AlertState, EpochEnd
 from probes.plan import ProbeKind
 from tests.monitor.store.material import AT, sample, start
@@ -110,7 +112,7 @@ def test_the_first_run_opens_an_epoch_and_scores_nothing(made: Made) -> None:
 
     streams = made.streams.states(made.endpoint.id)
     assert {key.probe_set for key in streams.streams} == {
-        PLAIN, ODDS, "accounting", "protocol", "tool_calls", "agent_loops", "evals", "cases",
+        *SCORED, "accounting", "protocol", "tool_calls", "agent_loops", "evals", "cases",
     }  # fmt: skip
     assert made.state().process is None
     assert made.enrolments() == []
@@ -129,7 +131,7 @@ def test_from_the_first_answers_to_levels_to_drift(made: Made) -> None:
     quiet = made.runs(24)
     assert made.score_stream().bets is not None
     assert made.streams.states(made.endpoint.id).state.level is Level.QUIET
-    assert made.score_stream().rounds == made.score_stream(ODDS).rounds == len(quiet)
+    assert [made.score_stream(name).rounds for name in SCORED] == [len(quiet)] * 3
     assert all(made.store.evidence(run) == () for run in quiet)
 
     made.moved = 0.3
@@ -173,7 +175,7 @@ def test_without_log_probabilities_their_streams_are_not_watched(made: Made) -> 
     made.listed = True
     made.run()
     names = {key.probe_set for key in made.streams.states(made.endpoint.id).streams}
-    assert {PLAIN, ODDS} <= names
+    assert {*SCORED} <= names
 
 
 def test_that_they_come_no_more_is_said_and_is_no_pass(made: Made) -> None:
@@ -265,6 +267,55 @@ def test_what_runs_found_by_themselves_is_added_up(made: Made, store: Store) -> 
     state = made.streams.states(made.endpoint.id).streams[StreamKey(made.endpoint.id, Tier.CAPABILITY, "tool_calls")]
     assert 0.0 < state.value < 1.0
     assert made.state().process is None
+
+
+def test_an_upgrade_adds_a_score_to_an_enrolment_and_takes_no_drift_into_it(made: Made) -> None:
+    made.runs(130)
+    as_of_an_earlier_release(made)
+    levels = made.score_stream().baseline
+    made.moved = 0.3
+    made.runs(2)
+
+    assert len(made.enrolments()) == 2
+    assert made.score_stream(WHITENED).baseline == levels
+    assert made.score_stream(WHITENED).rounds > 0
+    made.runs(14)
+    assert made.streams.states(made.endpoint.id).state.level is Level.DRIFT
+    assert made.streams.replay(made.endpoint.id, len(made.streams.epochs(made.endpoint.id)) - 1).difference is None
+
+
+def test_an_enrolment_after_an_acceptance_is_made_anew_of_answers_from_after_it(made: Made) -> None:
+    made.runs(120, feeds=False)
+    made.runs(2)
+    made.moved = 0.3
+    made.runs(10)
+    made.streams.accept(made.endpoint.id, {}, note="they said so", actor="me", at=made.at)
+    made.runs(120)
+    as_of_an_earlier_release(made)
+    made.runs(8)
+
+    assert len(made.enrolments()) == 3
+    assert made.streams.states(made.endpoint.id).state.level is Level.QUIET
+    assert made.score_stream(WHITENED).rounds > 0
+
+
+def test_an_enrolment_whose_answers_are_gone_is_followed_by_one_of_later_answers(made: Made) -> None:
+    made.runs(130)
+    as_of_an_earlier_release(made)
+    with made.store.sessions.write() as session:
+        session.execute(delete(StoredObservation))
+    made.runs(99)
+    assert len(made.enrolments()) == 1
+    made.run()
+
+    assert [one is None for one in made.enrolments()] == [False, True]
+
+
+def as_of_an_earlier_release(made: Made) -> None:
+    """Its body had no noise, and its streams were those of two scores."""
+    with made.store.sessions.write() as session:
+        row = session.scalars(select(Enrolment).where(Enrolment.closed_at.is_(None))).one()
+        row.body = WhitenedEnrolment.from_json(row.body).enrolment.to_json()
 
 
 class Asked:

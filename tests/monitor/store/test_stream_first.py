@@ -13,6 +13,7 @@ from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.fingerprint import Enrolment
 from monitor.drift.first_baseline import AgainstFirst
 from monitor.drift.score_stream import Round
+from monitor.drift.whitened_scores import WhitenedEnrolment
 from monitor.errors import StorageError
 from monitor.store import EndpointRecord, Store, enrolments, retention, stream_epochs
 from monitor.store.enrolments import Kept
@@ -125,9 +126,10 @@ def test_levels_found_within_an_epoch_are_compared_when_the_next_one_opens(
 def enrol(store: Store, stream: StreamKey, enrolment: Enrolment, minutes: float) -> None:
     """In place of the one that was open, as a run does that completes it."""
     run_id = store.begin_run(start(stream.endpoint), at=later(minutes))
+    whitened = WhitenedEnrolment(enrolment, (None,) * len(enrolment.prompts))
     with store.sessions.write() as session:
         run = session.get_one(Run, run_id)
-        enrolments.keep(session, run, Kept("words/1", enrolment, later(minutes)), later(minutes))
+        enrolments.keep(session, run, Kept("words/1", whitened, later(minutes)), later(minutes))
 
 
 def re_enrolled(store: Store, stream: StreamKey, enrolment: Enrolment, rounds: list[Round], minutes: float) -> None:
