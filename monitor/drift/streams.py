@@ -28,8 +28,8 @@ from monitor.drift.likelihood_stream import LikelihoodStream
 from monitor.drift.score_stream import Round, ScoreStream, StreamRule
 from monitor.drift.sequential import AverageProcess, PValueProcess, Wealth, calibrated_mean
 
-# Of the states' form; another one is computed anew from observations.
-STATE_VERSION = 1
+# Of the states' form; another one is computed anew from observations. 2: a rule says whether its stream may alarm.
+STATE_VERSION = 2
 
 Process = ScoreStream | CountStream | Wealth | PValueProcess | AverageProcess | LikelihoodStream
 

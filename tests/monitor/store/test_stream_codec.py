@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -211,6 +212,40 @@ def test_another_version_is_to_be_computed_anew(version: object) -> None:
         with pytest.raises(StateVersionError, match="computed anew") as raised:
             decode(other)
         assert (raised.value.code, raised.value.exit_code) == ("stream_state_version", 6)
+
+
+# Of what is written of a state of each kind, as the version says: another form is another version.
+FORMS = {2: "53c50f49585a4df0"}
+
+
+def test_a_form_is_of_its_version() -> None:
+    wealth = Wealth(720, (1.0,), 1)
+    counts = [Evidence(KEY, 20_000 * DAY + day * DAY, Counts((), 230, 0.0, 230, "1")) for day in range(9)]
+    ratio = LikelihoodRatio(Hypotheses(("int8",), ("bf16",), 100), 1, 0.0, (0.0,), (0.0,), (0.0,))
+    average = AverageProcess(30, 1, 1.0)
+    of_kinds = [wealth, PValueProcess(wealth), average, LikelihoodStream(ratio, calibrated=True)]
+    states = [_state(), fold(NEW, counts), *(replace(NEW, process=process) for process in of_kinds)]
+    assert all(one.calibrated for one in states[:2])
+    texts = [*map(encode_state, states), encode_endpoint(EndpointState())]
+    forms = [_form(json.loads(text)) for text in texts]
+    digest = sha256(json.dumps(forms).encode()).hexdigest()[:16]
+    assert FORMS[STATE_VERSION] == digest, "states that are stored already have another form: raise STATE_VERSION"
+
+
+def _form(value: object) -> object:
+    """The names and kinds of what it holds, without their values."""
+    match value:
+        case dict():
+            return {name: _form(each) for name, each in value.items()}
+        case list():
+            return [_form(each) for each in value[:1]]
+    return type(value).__name__
+
+
+def test_a_state_of_before_rules_said_what_may_alarm_is_to_be_computed_anew() -> None:
+    text = encode_state(_state()).replace('"version":2', '"version":1').replace(',"proves":true', "")
+    with pytest.raises(StateVersionError):
+        decode_state(text)
 
 
 def _state() -> StreamState:
