@@ -13,17 +13,23 @@ from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.sizes import size_of
 from monitor.config.asking import LONGEST_ASKING_S
+from monitor.drift.anchors import LEAST_PROMPTS
 from monitor.drift.evidence import Tier
+from monitor.drift.fingerprint import LEAST_ANSWERS
 from monitor.drift.offers import GREEDY_TOKENS, Offer
 from monitor.usage import Tokens
 from probes import grammar, logprobs
+from probes.logprobs import ANCHOR_REPS
 from probes.plan import Item, ProbeKind
 from reference_engine import TokenizerBackend
 
 # Of a day, evenly: every six hours at least, or days do not count for a baseline (monitor/drift/calibration.py).
 SCORED_ROUNDS = (4, 6, 8, 12, 16, 20, 24, 48, 72, 96, 144, 288)
+# An enrolment takes answers of four weeks at most (monitor/store/feeding.py), and some rounds are missed.
+ENROLLED_WITHIN_DAYS = 21.0
 COUNTED_ROUNDS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 48)
-RESPONSES = (LEAST_N, 8, 16, 32)
+# Anchors are asked twice each, and fewer of them are not enrolled.
+RESPONSES = tuple(ANCHOR_REPS * prompts for prompts in (LEAST_PROMPTS, 8, 16))
 BORDER_INPUTS = (3, 5, 10, 20)
 ANSWERS = (5, 10, 20, 40)
 DRAWS = (25, 50, 100, 200, 400)
@@ -57,7 +63,9 @@ def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_r
             # Half of a check's requests are anchors, which alone have a past, where the others have a reference.
             items = logprobs.plan(_SEED, _NONCE, n=_COUNTED, has_reference=has_reference).items
             tokens, sent = _mean(items, tokenizer), 2.0 if has_reference else 1.0
-            return Offer(tier, SCORED_ROUNDS, RESPONSES, *tokens, sent, ProbeKind.LOGPROBS.value)
+            enrols = -(-LEAST_ANSWERS // ANCHOR_REPS)
+            rounds = tuple(one for one in SCORED_ROUNDS if enrols / one <= ENROLLED_WITHIN_DAYS)
+            return Offer(tier, rounds, RESPONSES, *tokens, sent, ProbeKind.LOGPROBS.value, enrols)
         case Tier.BORDER:
             return Offer(tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean([_item(_ONE_TOKEN, 1)], tokenizer))
         case Tier.GREEDY:

@@ -7,12 +7,16 @@ common to a response (DETECTION.md §2.10), T2 from days whose rates of other fi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.drift.observation import FloatArray
 from monitor.drift.response_noise import ResponseNoise
+from monitor.drift.whitened import Whitening
+from monitor.drift.whitened_scores import LEAST_OWN, reach_of, tail
 
 TOKENS = 20
 # Of what is lawful so many responses, and rounds of them, are drawn once and taken from.
@@ -60,7 +64,7 @@ class Fingerprint:
     share: float = 1.0
 
     def lawful(self, rng: np.random.Generator, endpoints: int, days: int, cadence: Cadence) -> FloatArray:
-        responses = self._deviations(rng, (_RESPONSES,), 1.0) / self._cap
+        responses = self._read(self._residuals(rng, (_RESPONSES,), 1.0)) / self._reach
         rounds = rng.choice(responses, (_ROUNDS, cadence.requests)).mean(axis=1)
         drawn = rng.choice(rounds, (endpoints, days, cadence.rounds_a_day))
         scores = np.minimum(1.0, drawn * self._factors(rng, endpoints, days)[..., np.newaxis])
@@ -76,8 +80,8 @@ class Fingerprint:
             size = (endpoints, rounds, cadence.requests)
             reached = rng.random(size)[..., np.newaxis] < self.share
             noise = factors[:, day, np.newaxis, np.newaxis, np.newaxis]
-            deviations = self._deviations(rng, size, noise, np.where(reached, steps, 0.0))
-            means = np.minimum(1.0, deviations / self._cap).mean(axis=2)
+            residuals = self._residuals(rng, size, noise, np.where(reached, steps, 0.0))
+            means = self._scores(self._read(residuals)).mean(axis=2)
             again = np.arange(cadence.rounds_a_day) % rounds
             found[:, day] = means[:, again]
         return found.reshape(endpoints, -1)
@@ -85,23 +89,61 @@ class Fingerprint:
     def _factors(self, rng: np.random.Generator, endpoints: int, days: int) -> FloatArray:
         return np.asarray(np.exp(self.noise.daily * rng.standard_normal((endpoints, days))))
 
-    @property
-    def _cap(self) -> float:
-        lawful = self._deviations(np.random.default_rng(0), (_RESPONSES,), 1.0)
-        return max(_LEAST_CAP, _CAP * float(np.quantile(lawful, 0.99)))
+    def _read(self, residuals: NDArray[np.float32]) -> FloatArray:
+        return np.asarray(np.abs(residuals).mean(axis=-1), dtype=np.float64)
 
-    def _deviations(
+    def _scores(self, read: FloatArray) -> FloatArray:
+        return np.minimum(1.0, read / self._reach)
+
+    @cached_property
+    def _reach(self) -> float:
+        return max(_LEAST_CAP, _CAP * self._lawful_quantile())
+
+    def _lawful_quantile(self) -> float:
+        return float(np.quantile(self._read(self._residuals(np.random.default_rng(0), (_RESPONSES,), 1.0)), 0.99))
+
+    def _residuals(
         self,
         rng: np.random.Generator,
         size: tuple[int, ...],
         factor: FloatArray | float,
         moved: FloatArray | float = 0.0,
-    ) -> FloatArray:
+    ) -> NDArray[np.float32]:
         own = np.float32(self.noise.deviation * np.sqrt(1.0 - self.noise.common))
         shared = np.float32(self.noise.deviation * np.sqrt(self.noise.common))
         noise = own * rng.standard_normal((*size, TOKENS), dtype=np.float32)
         noise += shared * rng.standard_normal((*size, 1), dtype=np.float32)
-        return np.asarray(np.abs(noise * factor + moved).mean(axis=-1), dtype=np.float64)
+        return np.asarray(noise * factor + moved, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Lengths(Fingerprint):
+    """T1 by whitened lengths, as `whitened_scores` has it: the noise is known, and each response scores what its
+    squared length is beyond its reach."""
+
+    def lawful(self, rng: np.random.Generator, endpoints: int, days: int, cadence: Cadence) -> FloatArray:
+        responses = self._read(self._residuals(rng, (_RESPONSES,), 1.0))
+        factors = self._factors(rng, endpoints, days)[..., np.newaxis] ** 2
+        total = np.zeros((endpoints, days, cadence.rounds_a_day))
+        for _ in range(cadence.requests):
+            total += self._scores(factors * rng.choice(responses, total.shape))
+        return total.reshape(endpoints, -1) / cadence.requests
+
+    def _read(self, residuals: NDArray[np.float32]) -> FloatArray:
+        return self._whitening.squared(residuals.astype(np.float64))
+
+    def _scores(self, read: FloatArray) -> FloatArray:
+        return tail(read, self._reach)
+
+    @cached_property
+    def _reach(self) -> float:
+        return reach_of(TOKENS, self._lawful_quantile())
+
+    @cached_property
+    def _whitening(self) -> Whitening:
+        variance = self.noise.deviation**2
+        own = np.full(TOKENS, max(LEAST_OWN, variance * (1.0 - self.noise.common)))
+        return Whitening(own, variance * self.noise.common)
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from monitor.drift.anchors import SCORED
 from monitor.drift.decision import weights
 from monitor.drift.evidence import StreamKey, Tier
+from monitor.drift.levels import DAYS
 from monitor.drift.likelihood_ratios import Counted, Ratios, Sampler
-from monitor.drift.made_up import DAY_RATES, Border, Cadence, Fingerprint
-from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays
+from monitor.drift.made_up import DAY_RATES, Border, Cadence, Fingerprint, Lengths
+from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays, sooner
 from monitor.drift.response_noise import ResponseNoise
 from monitor.drift.targets import Target
 
 # Of an endpoint that returns log-probabilities, and of one that does not.
 WITH = (Tier.PROTOCOL, Tier.LOGPROBS, Tier.GREEDY, Tier.SAMPLING, Tier.DISTRIBUTION, Tier.CAPABILITY)
 WITHOUT = (Tier.PROTOCOL, Tier.BORDER, Tier.GREEDY, Tier.DISTRIBUTION, Tier.CAPABILITY)
+# Tiers of which more than one stream is fed.
+_STREAMS = {Tier.LOGPROBS: tuple(SCORED)}
 # Of a T3 answer, at most.
 GREEDY_TOKENS = 200
 
@@ -56,7 +60,7 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """How a tier may be asked. Tokens are those of a request; `sent` are the requests for each that is scored; `probe`
-    is its name in a schedule, None while no schedule asks it."""
+    is its name in a schedule, None while no schedule asks it; `enrols`: the rounds whose answers an enrolment takes."""
 
     tier: Tier
     rounds: tuple[int, ...]
@@ -65,10 +69,16 @@ class Offer:
     completion: float
     sent: float = 1.0
     probe: str | None = None
+    enrols: int = 0
 
     def asked(self, cadence: Cadence) -> int:
         """Requests of a round, those that are not scored too."""
         return round(cadence.requests * self.sent)
+
+    def ready_days(self, cadence: Cadence) -> float:
+        """Of asking, before which a stream bets on nothing: for an enrolment, and for the levels of scores."""
+        scored = DAYS if self.tier in (Tier.LOGPROBS, Tier.BORDER) else 0
+        return max(float(scored), self.enrols / cadence.rounds_a_day)
 
     def cost(self, cadence: Cadence, prices: Prices | None) -> Cost:
         requests = cadence.requests_a_day * self.sent
@@ -108,8 +118,10 @@ class Surroundings:
     broken: float = 0.02
 
     def needs(self, tier: Tier, alpha: float) -> float:
-        """What the tier's stream has to reach for the endpoint's average to be at 1/α, all others standing at 1."""
-        weight = weights([StreamKey("", one, "") for one in self.supported])[StreamKey("", tier, "")]
+        """What one of the tier's streams has to reach for the endpoint's average to be at 1/α, all others standing at
+        1."""
+        keys = [StreamKey("", one, name) for one in self.supported for name in _STREAMS.get(one, ("",))]
+        weight = weights(keys)[StreamKey("", tier, _STREAMS.get(tier, ("",))[0])]
         return (1.0 / alpha - (1.0 - weight)) / weight
 
 
@@ -134,8 +146,11 @@ def simulation(target: Target, tier: Tier, around: Surroundings, alpha: float, s
     if (ratios := counting(target, tier, around)) is not None:
         return lambda cadence, hours: ratio_delays(ratios, cadence, hours, needs, seed=seed)
     if tier is Tier.LOGPROBS and target.shift is not None:
-        scores = Fingerprint(around.noise, target.shift, target.share)
-        return lambda cadence, hours: bet_delays(scores, cadence, hours, needs, seed=seed)
+        scores = (
+            Lengths(around.noise, target.shift, target.share),
+            Fingerprint(around.noise, target.shift, target.share),
+        )
+        return lambda cadence, hours: sooner(bet_delays(one, cadence, hours, needs, seed=seed) for one in scores)
     if tier is Tier.BORDER and target.flips is not None:
         border = Border(target.flips, around.day_rates)
         return lambda cadence, hours: bet_delays(border, cadence, hours, needs, seed=seed)

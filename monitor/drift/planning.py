@@ -27,7 +27,8 @@ _EPOCH_HOURS = (EPOCH_DAYS - BEFORE_DAYS) * 24.0
 class TierPlan:
     """`reached`: with this cadence, which is the cheapest one; otherwise it is the densest one, and `why` says what
     stands in the way. Hours count from right after a round; they are infinite where nothing comes in an epoch.
-    `fewest`: events that any test needs which knows the alternative, of the tiers that count."""
+    `fewest`: events that any test needs which knows the alternative, of the tiers that count. `ready_days`: those of
+    asking, before which the tier proves nothing."""
 
     tier: Tier
     target: str
@@ -40,6 +41,7 @@ class TierPlan:
     why: str = ""
     smallest: float | None = None
     fewest: float | None = None
+    ready_days: float = 0.0
 
 
 def tier_plan(
@@ -64,6 +66,7 @@ def tier_plan(
         cost=offer.cost(delays.cadence, prices),
         probe=offer.probe,
         fewest=None if ratios is None else fewest_events(ratios, wanted.alpha, horizon),
+        ready_days=offer.ready_days(delays.cadence),
     )
     if plan.reached:
         return plan

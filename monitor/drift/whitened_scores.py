@@ -32,7 +32,7 @@ from monitor.drift.whitened import Whitening
 _QUANTILE, _ALLOWED = 0.99, 2.0
 _FEWEST_TOKENS = 3
 # The variance of a normal shift that is lawful on average.
-_LEAST_OWN = np.pi / 2.0 * LAWFUL_SHIFT**2
+LEAST_OWN = float(np.pi / 2.0 * LAWFUL_SHIFT**2)
 # What a change has to score that should be seen: as much as a level is above what is lawful.
 _LEAST_SCORE = 0.02
 _VERSION = 1
@@ -107,10 +107,14 @@ def _prompt(found: FloatArray) -> WhitenedPrompt | None:
     if found.shape[1] < _FEWEST_TOKENS:
         return None
     seen = Whitening.of(found)
-    noise = Whitening(np.maximum(_LEAST_OWN, seen.own), seen.common)
-    # A lawful shift is on average as long as there are tokens.
-    reach = _ALLOWED * max(found.shape[1], float(np.quantile(noise.squared(found), _QUANTILE)))
+    noise = Whitening(np.maximum(LEAST_OWN, seen.own), seen.common)
+    reach = reach_of(found.shape[1], float(np.quantile(noise.squared(found), _QUANTILE)))
     return WhitenedPrompt(tuple(noise.own.tolist()), noise.common, reach)
+
+
+def reach_of(tokens: int, quantile: float) -> float:
+    """q, from the 99 % quantile of a baseline's squared lengths; a lawful shift's is as many as there are tokens."""
+    return _ALLOWED * max(float(tokens), quantile)
 
 
 def tail(squared: FloatArray, reach: FloatArray | float) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import yaml
@@ -78,7 +78,7 @@ class PlanDocument:
             lines.append(f"over budget: a day may cost ${self.budget:g}")
         lines.append(
             "Requests, tokens and dollars are of a day. Delays count from right after a round and are those of streams "
-            "(docs/detection.md), which the service does not keep yet: it judges each check by the rule for one run."
+            "(docs/detection.md), to which checks add; what one check is sure of is told at once."
         )
         if any(target.name == "template" for target in self.found.targets):
             lines.append("A template that changes how many tokens a prompt has shows in the first answer's usage (T0).")
@@ -157,6 +157,8 @@ class PlanDocument:
             yield f"not in time{_why_not(option, self._asked(option))}"
         if option.probe is None:
             yield _UNSCHEDULED
+        if option.ready_days:
+            yield f"proves nothing in its first {ceil(option.ready_days)} days, in which it learns what is lawful"
         if option.fewest is not None and isfinite(option.fewest):
             yield f"a test that knew the change would need {option.fewest:,.0f} {_EVENTS[option.tier]} on average"
 
@@ -174,6 +176,7 @@ class PlanDocument:
             "why": option.why,
             "smallest_nats": option.smallest,
             "bound_events": _finite(option.fewest),
+            "ready_days": option.ready_days,
         }
 
 

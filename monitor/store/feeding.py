@@ -106,8 +106,8 @@ def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[Endpoin
 
 
 def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[StreamKey, StreamRule]:
-    """What is watched. A stream goes on by the rule that it had; log-probabilities are left out where the first run
-    asked for some and was given none."""
+    """What is watched. A stream goes on by the rule that it had, but whether it may alarm is this release's to say.
+    Log-probabilities are left out where the first run asked for some and was given none."""
     known = {} if before is None else {key: state.rule for key, state in before.streams.items()}
     anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
     others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
@@ -116,7 +116,7 @@ def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[S
     wanted |= {cases_key(endpoint_id): others} | {one.stream: others for one in fed.evidence}
     if fed.has_values or (not fed.listings and before is None):
         wanted |= {StreamKey(endpoint_id, Tier.LOGPROBS, name): anchors for name in SCORED}
-    return {**wanted, **known}
+    return {**wanted, **{key: replace(rule, proves=wanted.get(key, rule).proves) for key, rule in known.items()}}
 
 
 def _made(session: Session, run: Run, fed: Fed, at: datetime) -> _Made | None:

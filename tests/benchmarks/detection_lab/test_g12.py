@@ -27,9 +27,9 @@ def test_detection_costs_no_more_than_its_bars(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_takes_longer_than_wanted_costs_without_end() -> None:
-    """Four responses every six hours do not see int8 in a day."""
+    """Four responses every six hours do not see half of int8 in a day."""
     rare = Offer(Tier.LOGPROBS, (4,), (4,), 55.0, 1.0)
-    found = g12.planned(rare, "int8", g12.Surroundings(g12.WITH, g12.ResponseNoise()), 0)
+    found = g12.planned(rare, "0.035nat", g12.Surroundings(g12.WITH, g12.ResponseNoise()), 0)
     assert g12.yearly(rare, found) == float("inf")
     assert not Figure("never", g12.yearly(rare, found), most=6.0).met
 

@@ -8,8 +8,11 @@ import pytest
 
 from monitor.check.askable import SCORED_ROUNDS, offer, offers
 from monitor.config.service import Schedule
+from monitor.drift.anchors import LEAST_PROMPTS
 from monitor.drift.evidence import Tier
+from monitor.drift.fingerprint import LEAST_ANSWERS
 from monitor.drift.levels import BLOCKS
+from monitor.drift.made_up import Cadence
 from monitor.drift.offers import WITH, WITHOUT, Offer
 from probes import logprobs
 from probes.accounting import expected_prompt_tokens
@@ -40,6 +43,24 @@ def test_a_fingerprints_prompts_are_those_of_the_probe(tokenizer: TokenizerBacke
 
 def test_where_there_is_a_reference_half_of_the_requests_have_no_past() -> None:
     assert of(Tier.LOGPROBS, has_reference=True).sent == 2.0
+
+
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_every_cadence_of_a_fingerprint_enrols_it_though_rounds_are_missed(has_reference: bool) -> None:
+    found = of(Tier.LOGPROBS, has_reference=has_reference)
+    for requests in found.requests:
+        for rounds in found.rounds:
+            asked = found.asked(Cadence(rounds, requests))
+            anchors = [
+                item.key
+                for item in logprobs.plan(bytes(32), bytes(16), n=asked, has_reference=has_reference).items
+                if item.anchor
+            ]
+            assert len(anchors) == requests
+            assert len(set(anchors)) >= LEAST_PROMPTS
+            of_each = len(anchors) // len(set(anchors))
+            assert of_each * rounds * 28 * 0.8 >= LEAST_ANSWERS
+            assert found.ready_days(Cadence(rounds, requests)) == max(14.0, LEAST_ANSWERS / of_each / rounds)
 
 
 def test_without_a_tokenizer_tokens_are_guessed(tokenizer: TokenizerBackend) -> None:
@@ -73,7 +94,7 @@ def test_what_does_not_fit_into_a_check_at_the_providers_rate_is_not_offered() -
         offers([Tier.LOGPROBS], None, AT, has_reference=False, rpm=1),
     )
     assert max(free[0].requests) > 8
-    assert slow[0].requests == (4, 8)
+    assert slow[0].requests == (8,)
     assert offers([Tier.CAPABILITY], None, AT, has_reference=False, rpm=1) == []
 
 

@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import delays as simulated
-from monitor.drift.evidence import Tier
+from benchmarks.simulated.lists import Lists
+from monitor.drift.evidence import Scores, StreamKey, Tier
+from monitor.drift.fingerprint import Enrolment, enrol
+from monitor.drift.fingerprint_scores import Asked
 from monitor.drift.likelihood_ratios import Counted, Sampler, fewest_events
-from monitor.drift.made_up import Border, Cadence, Fingerprint
+from monitor.drift.made_up import Border, Cadence, Fingerprint, Lengths
 from monitor.drift.offers import WITH, WITHOUT, Surroundings
-from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays
+from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays, sooner
 from monitor.drift.response_noise import ResponseNoise
+from monitor.drift.whitened_scores import whiten, whitened_evidence
 
 HOURLY = Cadence(24, 8)
+KEY = StreamKey("endpoint", Tier.LOGPROBS, "anchors-1")
 ALL_DAYS = 28.5 * 24.0
 # DETECTION.md §2.10: median rounds to 1,000, by noise and shift in nats; None: never in 30 days.
 TABLE = {
@@ -64,10 +69,56 @@ def test_goal_g3s_shares_of_another_model_take_its_queries() -> None:
 
 def test_it_is_as_long_as_where_every_response_is_simulated() -> None:
     needs = Surroundings(WITH, ResponseNoise()).needs(Tier.LOGPROBS, 0.001)
-    assert needs == simulated.needed(Tier.LOGPROBS, simulated.WITH)
+    assert needs == simulated.needed(Tier.LOGPROBS, simulated.WITH, of_tier=3)
+    alone = simulated.needed(Tier.LOGPROBS, simulated.WITH)
     for shift in (0.071, 0.154):
         theirs = simulated.fingerprint_proofs(0.03, shift, 12, days=2).median
-        assert fingerprint(0.03, shift, hours=48.0, needs=needs).hours(0.5) == pytest.approx(theirs, abs=1.0)
+        assert fingerprint(0.03, shift, hours=48.0, needs=alone).hours(0.5) == pytest.approx(theirs, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "shift"), [(0.002, 0.03), (0.03, 0.045), (0.03, 0.071), (0.06, 0.071), (0.06, 0.154)]
+)
+def test_lengths_score_what_enrolled_answers_do(noise: float, shift: float) -> None:
+    """Of a whole path from answers on, with noise that was enrolled."""
+    rng = np.random.default_rng(5)
+    endpoint = Lists.of(rng, noise, 8)
+    came = [one for hour in endpoint.hours(rng, 14 * 24) for one in hour]
+    enrolled = enrol(came)
+    assert isinstance(enrolled, Enrolment)
+    whitened = whiten(enrolled, came)
+    rounds = [
+        hour for number in range(30) for hour in endpoint.moved(np.random.default_rng(number), shift).hours(rng, 3)
+    ]
+    says = [whitened_evidence(whitened, Asked(KEY, hour[0].at, hour)).says for hour in rounds]
+    found = np.mean([one.mean for one in says if isinstance(one, Scores)])
+
+    made_up = Lengths(ResponseNoise(noise, 0.5, 0.0), shift)
+    assert made_up.changed(rng, 60, 1, HOURLY).mean() == pytest.approx(found, abs=0.1)
+    assert made_up.lawful(rng, 60, 1, HOURLY).mean() == pytest.approx(0.0, abs=0.005)
+
+
+def test_of_two_streams_the_one_that_proves_more_is_planned_with() -> None:
+    """Whitened lengths see int8 sooner, and what is hardly more than the noise not at all."""
+    needs = Surroundings(WITH, ResponseNoise()).needs(Tier.LOGPROBS, 0.001)
+    for noise, shift, lengths_win in ((0.06, 0.071, True), (0.06, 0.045, False)):
+        both = [kind(ResponseNoise(noise, 0.5, 0.0), shift) for kind in (Lengths, Fingerprint)]
+        delays = [bet_delays(one, HOURLY, 200.0, needs) for one in both]
+        assert (sooner(delays) is delays[0]) == lengths_win
+    lawful = [kind(ResponseNoise(0.06, 0.5, 0.0), 0.006) for kind in (Lengths, Fingerprint)]
+    never = [bet_delays(one, HOURLY, 200.0, needs) for one in lawful]
+    assert sooner(never) is never[0]
+
+
+def test_lengths_take_days_that_differ_for_lawful() -> None:
+    for daily in (0.0, 0.15):
+        made_up = Lengths(ResponseNoise(0.03, 0.5, daily), 0.0)
+        lawful = made_up.lawful(np.random.default_rng(1), 200, 5, HOURLY)
+        assert lawful.mean() < 0.005
+        assert lawful.max() <= 1.0
+        assert made_up.changed(np.random.default_rng(2), 200, 5, HOURLY).mean() == pytest.approx(
+            lawful.mean(), abs=0.002
+        )
 
 
 def test_the_same_seed_gives_the_same_delays_and_another_one_nearly() -> None:
