@@ -36,8 +36,8 @@ from benchmarks.detection_lab.rivals.looks import NEVER, delays, threshold
 from benchmarks.detection_lab.texts import Asked
 from benchmarks.detection_lab.union import Union
 from benchmarks.simulated.delays import WITH, WITHOUT, needed
-from monitor.drift.anchors import SCORED
 from monitor.drift.evidence import Tier
+from monitor.drift.offers import STREAMS
 from monitor.drift.whitened import Whitening
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ def of_lists(lab: Lab, noise: float) -> Iterator[str]:
         name: Rival.of(sets, make, endpoints, list(_null_paths(alone, make, nulls, rng)), rng)
         for name, make in paths.items()
     }
-    alarms = float((highest >= needed(Tier.LOGPROBS, WITH, len(SCORED))).mean())
+    alarms = float((highest >= needed(Tier.LOGPROBS, WITH, len(STREAMS[Tier.LOGPROBS]))).mean())
     names = " | ".join(f"{name}: queries" for name in ("ours", *found))
     yield f"| log-probabilities, noise {noise:g} nat | {names} | bound |"
     yield "| --- | --- |" + " --- |" * (len(found) + 1)

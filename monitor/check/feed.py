@@ -14,12 +14,24 @@ from monitor.drift.rule import Verdict
 
 if TYPE_CHECKING:
     from monitor.drift.broken_calls import CaseCalls
+    from monitor.drift.evidence import Evidence
+    from monitor.drift.material import Material
     from probes.tools.scored import Scored
 
 
 def listings_of(observations: Iterable[Observation]) -> tuple[Listing, ...]:
     """Of the anchors. When each answer came is the run's time: whoever stores the run knows it."""
     return tuple(Listing.of(one, 0.0) for one in observations if one.anchor)
+
+
+def singles_of(endpoint_id: str, material: Material) -> tuple[Evidence, ...]:
+    """Of prompts asked once, where the reference has weights: one that is an endpoint has noise of its own."""
+    from monitor.drift.single_use import single_use_evidence
+
+    if material.reference is None or material.reference.endpoint is not None:
+        return ()
+    found = single_use_evidence(endpoint_id, material.reference.base, material.new)
+    return () if found is None else (found,)
 
 
 def cases_of(answers: Sequence[Scored], anchors: Collection[str]) -> tuple[CaseCalls, ...]:

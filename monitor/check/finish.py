@@ -18,7 +18,7 @@ from monitor.check.conclude import (
     quirk_counts,
     record_of,
 )
-from monitor.check.feed import cases_of, listings_of, moved_most
+from monitor.check.feed import cases_of, listings_of, moved_most, singles_of
 from monitor.check.judge import Judge, Judged
 from monitor.check.latency import (
     Speed,
@@ -57,6 +57,7 @@ from monitor.verdict import (
     Said,
     VerdictDocument,
 )
+from probes.grammar import GRAMMAR_VERSION
 from probes.plan import Plan, ProbeKind, Sample
 from reference_engine import BARE_ANSWER_TOKENS
 
@@ -206,6 +207,7 @@ class AskedCheck:
                     else {},
                     samples,
                     listings_of(judged.material.new) if probe is ProbeKind.LOGPROBS else (),
+                    singles_of(self._ledger.endpoint_id, judged.material) if probe is ProbeKind.LOGPROBS else (),
                 ),
             ),
         )
@@ -452,7 +454,7 @@ class AskedCheck:
         """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
         if self._ledger.confirms:
             return None
-        stack, tokens = stack_digest(self._judge.fingerprint), Reported.of(samples).total or 0
+        stack, tokens = stack_digest(self._judge.fingerprint, GRAMMAR_VERSION), Reported.of(samples).total or 0
         return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day)
 
     def _compared_with(self, past: Past) -> None:

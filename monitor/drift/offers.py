@@ -13,13 +13,14 @@ from monitor.drift.likelihood_ratios import Counted, Ratios, Sampler
 from monitor.drift.made_up import DAY_RATES, Border, Cadence, Fingerprint, Lengths
 from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays, sooner
 from monitor.drift.response_noise import ResponseNoise
+from monitor.drift.single_use import NAME as SINGLE_USE
 from monitor.drift.targets import Target
 
 # Of an endpoint that returns log-probabilities, and of one that does not.
 WITH = (Tier.PROTOCOL, Tier.LOGPROBS, Tier.GREEDY, Tier.SAMPLING, Tier.DISTRIBUTION, Tier.CAPABILITY)
 WITHOUT = (Tier.PROTOCOL, Tier.BORDER, Tier.GREEDY, Tier.DISTRIBUTION, Tier.CAPABILITY)
-# Tiers of which more than one stream is fed.
-_STREAMS = {Tier.LOGPROBS: tuple(SCORED)}
+# Tiers of which more than one stream is fed, at most.
+STREAMS = {Tier.LOGPROBS: (*SCORED, SINGLE_USE)}
 # Of a T3 answer, at most.
 GREEDY_TOKENS = 200
 
@@ -120,8 +121,8 @@ class Surroundings:
     def needs(self, tier: Tier, alpha: float) -> float:
         """What one of the tier's streams has to reach for the endpoint's average to be at 1/α, all others standing at
         1."""
-        keys = [StreamKey("", one, name) for one in self.supported for name in _STREAMS.get(one, ("",))]
-        weight = weights(keys)[StreamKey("", tier, _STREAMS.get(tier, ("",))[0])]
+        keys = [StreamKey("", one, name) for one in self.supported for name in STREAMS.get(one, ("",))]
+        weight = weights(keys)[StreamKey("", tier, STREAMS.get(tier, ("",))[0])]
         return (1.0 / alpha - (1.0 - weight)) / weight
 
 

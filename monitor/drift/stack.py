@@ -8,7 +8,7 @@ import hashlib
 DETECTORS = "1"
 
 
-def stack_digest(reference: str | None) -> str:
-    """reference: the fingerprint of the reference, None without one."""
-    lines = [f"detectors {DETECTORS}", f"reference {reference or 'none'}"]
+def stack_digest(reference: str | None, prompts: str) -> str:
+    """reference: the fingerprint of the reference, None without one; prompts: the version of their grammar."""
+    lines = [f"detectors {DETECTORS}", f"prompts {prompts}", f"reference {reference or 'none'}"]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -22,8 +22,8 @@ from benchmarks.detection_lab.hourly import EPOCH_DAYS, PROMPTS, Proof, Rounds, 
 from benchmarks.detection_lab.lawful import Lawful
 from benchmarks.detection_lab.union import Union
 from benchmarks.simulated.delays import WITH, needed
-from monitor.drift.anchors import SCORED
 from monitor.drift.evidence import Tier
+from monitor.drift.offers import STREAMS
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def delays(
     """By change, of as many endpoints, each enrolled once and then changed in every way."""
     rng = np.random.default_rng((lab.seed, round(lawful.response * 1e3)))
     sets = unions(lab, names)
-    needs = needed(Tier.LOGPROBS, WITH, len(SCORED))
+    needs = needed(Tier.LOGPROBS, WITH, len(STREAMS[Tier.LOGPROBS]))
     found: dict[str, list[Proof]] = {name: [] for name in names}
     for endpoint in range(endpoints):
         union = sets[endpoint % len(sets)]
@@ -115,7 +115,7 @@ def unions(lab: Lab, names: Sequence[str]) -> list[Union]:
 
 def alarms(lab: Lab, noise: float, size: Sizes) -> Iterator[Figure]:
     rng = np.random.default_rng((lab.seed, 1, round(noise * 1e3)))
-    needs = needed(Tier.LOGPROBS, WITH, len(SCORED))
+    needs = needed(Tier.LOGPROBS, WITH, len(STREAMS[Tier.LOGPROBS]))
     for called, rounds in (("", LENGTHS), (", every query a round", SINGLE), (", mean |Δ|", MEANS)):
         highest = null_values(unions(lab, ()), with_days(noise), size.null_epochs, rng, rounds)
         what = f"unchanged at {noise:g} nat{called}: epochs of {EPOCH_DAYS} days with"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.check.feed import moved_most
+from monitor.check.feed import moved_most, singles_of
 from monitor.drift.findings import Finding
+from monitor.drift.material import Material, Reference
 from monitor.drift.rule import Verdict
+from monitor.drift.single_use import NAME
+from tests.monitor.drift.synthetic import World
 
 P = st.floats(1e-12, 1.0)
 
@@ -30,3 +33,13 @@ def test_where_nothing_can_be_said_the_reason_is() -> None:
     assert moved_most({"evals": why}) is why
     assert moved_most({"evals": why, "evals.other": Finding(Verdict.INCONCLUSIVE)}) is None
     assert moved_most({}) is None
+
+
+def test_prompts_asked_once_are_told_where_a_reference_computes_what_is_expected() -> None:
+    observations = World(0, 0.02).run("bf16")
+    computed = Reference(("bf16",), ("bf16",), {})
+    (found,) = singles_of("endpoint", Material(observations, (), (), computed))
+    assert found.stream.probe_set == NAME
+    assert found.n == sum(not one.anchor for one in observations)
+    for reference in (None, Reference(("bf16",), ("bf16",), {}, endpoint="vendor/big")):
+        assert singles_of("endpoint", Material(observations, (), (), reference)) == ()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
+from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.rule import Verdict
+from monitor.drift.score_stream import ScoreStream
+from monitor.drift.single_use import NAME as SINGLE_USE
 from monitor.local_endpoint import LocalEndpoint
 from monitor.store import CheckEntry, Trigger
+from monitor.store.streams import Streams
 from monitor.store.tables import Alert, Baseline, BaselineRun, EndpointCheck, Run, Sample
 from monitor.worker.context import Context
 from monitor.worker.execute import execute
@@ -42,6 +46,11 @@ def test_a_drift_is_confirmed_on_fresh_prompts_and_then_alerts(service: Service)
         execute(context, confirming)
 
         assert screened.verdict is Verdict.DRIFT
+        # Twice, as a confirming check feeds nothing.
+        streams = Streams(service.store.sessions).states(endpoint_id).streams
+        singles = streams[StreamKey(endpoint_id, Tier.LOGPROBS, SINGLE_USE)].process
+        assert isinstance(singles, ScoreStream)
+        assert [len(singles.past), singles.past[1].score > 2.0 * singles.past[0].score] == [2, True]
         confirmed = service.entry(confirming)
         assert (confirmed.trigger, confirmed.confirms) == (Trigger.CONFIRM, screened.id)
         assert confirmed.verdict is Verdict.DRIFT
