@@ -74,9 +74,10 @@ def open_id(session: Session, endpoint_id: str) -> int | None:
 def read(session: Session, enrolment_id: int) -> Enrolment | None:
     """Any one that ever was, also of a release that kept no noise beside it; None where it cannot be read."""
     body = session.scalars(select(EnrolmentRow.body).where(EnrolmentRow.id == enrolment_id)).one()
-    for read_body in (lambda: WhitenedEnrolment.from_json(body).enrolment, lambda: Enrolment.from_json(body)):
-        with suppress(ValueError):
-            return read_body()
+    with suppress(ValueError):
+        return WhitenedEnrolment.from_json(body).enrolment
+    with suppress(ValueError):
+        return Enrolment.from_json(body)
     return None
 
 

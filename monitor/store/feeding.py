@@ -181,7 +181,7 @@ def _span(before: EndpointStreams, key: StreamKey) -> tuple[float, float]:
     """When the first and the last round were that the stream's levels came from; without levels any round is one to
     take them from, but none from before what it holds: that was another regime. A score that is new takes those of the
     plain values."""
-    state = before.streams.get(key) or before.streams.get(replace(key, probe_set=PLAIN))
+    state = before.streams.get(key) or before.streams.get(key._replace(probe_set=PLAIN))
     process = None if state is None else state.process
     if not isinstance(process, ScoreStream):
         return float("-inf"), float("inf")

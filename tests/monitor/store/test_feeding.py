@@ -22,7 +22,7 @@ from monitor.drift.findings import Finding
 from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
 from monitor.drift.score_stream import ScoreStream
-from monitor.drift.streams import StreamState
+from monitor.drift.streams import StreamState as State
 from monitor.drift.whitened_scores import WhitenedEnrolment
 from monitor.standing import STREAMS
 from monitor.store import EndpointRecord, RunResult, RunStatus, Store, Trigger
@@ -31,7 +31,7 @@ from monitor.store.feeding import cases_key
 from monitor.store.stream_records import Fed
 from monitor.store.stream_views import StreamViews
 from monitor.store.streams import Streams
-from monitor.store.tables import Enrolment
+from monitor.store.tables import Enrolment, Stream, StreamEpoch, StreamEvidence, StreamState
 from monitor.store.tables import Observation as StoredObservation
 from monitor.store.vocabulary import AlertState, EpochEnd
 from probes.plan import ProbeKind
@@ -71,7 +71,7 @@ class Made:
     def runs(self, count: int, *, feeds: bool = True) -> list[str]:
         return [self.run(feeds=feeds) for _ in range(count)]
 
-    def state(self, name: str = PLAIN) -> StreamState:
+    def state(self, name: str = PLAIN) -> State:
         return self.streams.states(self.endpoint.id).streams[StreamKey(self.endpoint.id, Tier.LOGPROBS, name)]
 
     def score_stream(self, name: str = PLAIN) -> ScoreStream:
@@ -317,7 +317,13 @@ def test_an_enrolment_whose_answers_are_gone_is_followed_by_one_of_later_answers
 
 def as_of_an_earlier_release(made: Made) -> None:
     """Its body had no noise, and its streams were those of two scores."""
+    of_third = select(Stream.id).where(Stream.probe_set == WHITENED)
+    its_epochs = select(StreamEpoch.id).where(StreamEpoch.stream_id.in_(of_third))
     with made.store.sessions.write() as session:
+        session.execute(delete(StreamState).where(StreamState.stream_epoch_id.in_(its_epochs)))
+        session.execute(delete(StreamEvidence).where(StreamEvidence.stream_id.in_(of_third)))
+        session.execute(delete(StreamEpoch).where(StreamEpoch.stream_id.in_(of_third)))
+        session.execute(delete(Stream).where(Stream.probe_set == WHITENED))
         row = session.scalars(select(Enrolment).where(Enrolment.closed_at.is_(None))).one()
         row.body = WhitenedEnrolment.from_json(row.body).enrolment.to_json()
 
