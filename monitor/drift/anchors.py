@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from monitor.drift.evidence import Evidence, Inapplicable, Scores, StreamKey, Tier
-from monitor.drift.fingerprint_scores import Asked, deviation_evidence, log_odds_evidence
+from monitor.drift.fingerprint_scores import Asked, Read, of_deviations, of_log_odds
 from monitor.drift.listing import Listing
 from monitor.drift.score_stream import Round
-from monitor.drift.whitened_scores import WhitenedEnrolment, whitened_evidence
+from monitor.drift.whitened_scores import WhitenedEnrolment, of_lengths
 
 PLAIN, ODDS, WHITENED = "anchors", "anchors-odds", "anchors-whitened"
 # Fewer prompts are no fingerprint.
 LEAST_PROMPTS = 4
-SCORED: Mapping[str, Callable[[WhitenedEnrolment, Asked], Evidence]] = {
-    PLAIN: lambda enrolled, asked: deviation_evidence(enrolled.enrolment, asked),
-    ODDS: lambda enrolled, asked: log_odds_evidence(enrolled.enrolment, asked),
-    WHITENED: whitened_evidence,
+SCORED: Mapping[str, Callable[[WhitenedEnrolment, Read], Evidence]] = {
+    PLAIN: lambda _, read: of_deviations(read),
+    ODDS: lambda _, read: of_log_odds(read),
+    WHITENED: of_lengths,
 }
 
 
@@ -46,9 +46,11 @@ def anchor_evidence(
         return []
     known = {one.prompt for one in enrolled.enrolment.prompts}
     kept = [one for one in listings if one.prompt in known]
+    key = StreamKey(endpoint, Tier.LOGPROBS, PLAIN)
+    read = Read.of(enrolled.enrolment, Asked(key, at, kept, tokens))
     # They share their answers, which are paid for once.
     return [
-        scored(enrolled, Asked(StreamKey(endpoint, Tier.LOGPROBS, name), at, kept, tokens if name == PLAIN else 0))
+        replace(scored(enrolled, read), stream=key._replace(probe_set=name), tokens=tokens if name == PLAIN else 0)
         for name, scored in SCORED.items()
     ]
 

@@ -45,7 +45,11 @@ def deviation_evidence(enrolment: Enrolment, asked: Asked, *, target: float = IN
     answer lists anything that can be compared, or noise hides the target. Raises ValueError for a prompt that was not
     enrolled.
     """
-    read = _Read.of(enrolment, asked)
+    return of_deviations(Read.of(enrolment, asked), target=target)
+
+
+def of_deviations(read: Read, *, target: float = INT8) -> Evidence:
+    enrolment = read.enrolment
     caps = np.array([one.cap for one in enrolment.prompts])
     return read.evidence(capped(read.answers.deviations, caps[read.answers.of]), enrolment.noise, target)
 
@@ -54,7 +58,11 @@ def log_odds_evidence(enrolment: Enrolment, asked: Asked, *, target: float = INT
     """The same of log-odds against the baseline's likeliest token, once the scale that fits the round best is taken
     out: blind to the normaliser and to temperature. It shares its answers with `deviation_evidence`, so that the two
     streams are averaged, never multiplied."""
-    read = _Read.of(enrolment, asked)
+    return of_log_odds(Read.of(enrolment, asked), target=target)
+
+
+def of_log_odds(read: Read, *, target: float = INT8) -> Evidence:
+    enrolment = read.enrolment
     caps = np.array([one.odds_cap or np.nan for one in enrolment.prompts])
     deviations = read.answers.odds_deviations(read.scale.value)
     return read.evidence(capped(deviations, caps[read.answers.of]), enrolment.odds_noise, target)
@@ -74,7 +82,9 @@ def _hidden(noise: float | None, target: float) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Read:
+class Read:
+    """A round's answers beside their enrolment, once for all scores of them."""
+
     enrolment: Enrolment
     asked: Asked
     answers: Compared

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from monitor.drift.comparison import Compared, compared
 from monitor.drift.evidence import Evidence, Inapplicable, Scores
 from monitor.drift.fingerprint import Enrolment
-from monitor.drift.fingerprint_scores import INT8, Asked
+from monitor.drift.fingerprint_scores import INT8, Asked, Read
 from monitor.drift.listing import Listing, residuals
 from monitor.drift.observation import FloatArray
 from monitor.drift.rule import LAWFUL_SHIFT
@@ -129,7 +130,11 @@ def whitened_evidence(whitened: WhitenedEnrolment, asked: Asked, *, target: floa
     answer lists anything that can be compared, or noise hides the target. Raises ValueError for a prompt that was not
     enrolled.
     """
-    answers = compared(whitened.enrolment, asked.listings)
+    return of_lengths(whitened, Read.of(whitened.enrolment, asked), target=target)
+
+
+def of_lengths(whitened: WhitenedEnrolment, read: Read, *, target: float = INT8) -> Evidence:
+    answers, asked = read.answers, read.asked
     if (hidden := _hidden(whitened, target)) is not None:
         return Evidence(asked.stream, asked.at, Inapplicable(hidden), len(answers.of), asked.tokens)
     scores = _scores(whitened, answers)
@@ -153,9 +158,15 @@ def _scores(whitened: WhitenedEnrolment, answers: Compared) -> FloatArray:
     return scores
 
 
+@lru_cache(maxsize=64)
+def _expected_scores(prompts: tuple[WhitenedPrompt | None, ...], target: float) -> tuple[float, ...]:
+    """The same for every round of an enrolment."""
+    return tuple(one.score_of(target) for one in prompts if one is not None)
+
+
 def _hidden(whitened: WhitenedEnrolment, target: float) -> str | None:
     """Why the target would not be seen; None where it would."""
-    scores = [one.score_of(target) for one in whitened.prompts if one is not None]
+    scores = _expected_scores(whitened.prompts, target)
     if not scores:
         return f"no prompt has {_FEWEST_TOKENS} tokens in its baseline, so that its noise cannot be told apart"
     mean = sum(scores) / len(scores)
