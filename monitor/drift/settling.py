@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.drift.anchors import WHITENED
 from monitor.drift.calibration import unsteady_p
 from monitor.drift.decision import SUSPECT_AT, Level
 from monitor.drift.endpoint_streams import EndpointStreams
@@ -49,13 +50,15 @@ def settled(
     all that came since the onset, or where something moved within that, the last 72 hours.
 
     Every stream of scores that is asked in all six-hour blocks has to be steady; those asked more rarely go along, and
-    those that say nothing any more are left out. A stream with a null of its own (a sampler's, the reference's) has no
-    baseline that rounds could replace: where one is suspect nothing settles.
+    those that say nothing any more are left out. Whitened lengths go along too: they are 0 while nothing changes, which
+    tells nothing of how much they differ after a change, and the same answers have other scores. A stream with a null
+    of its own (a sampler's, the reference's) has no baseline that rounds could replace: where one is suspect nothing
+    settles.
     """
     states = now.streams.values()
     scored = [one for one in states if isinstance(one.process, ScoreStream) and one.inapplicable is None]
     others = [one for one in states if not isinstance(one.process, ScoreStream) and one.calibrated]
-    asked_often = [one for one in scored if one.rule.rounds_a_day >= BLOCKS]
+    asked_often = [one for one in scored if one.rule.rounds_a_day >= BLOCKS and one.key.probe_set != WHITENED]
     if now.state.level is not Level.DRIFT or not asked_often or any(one.value >= SUSPECT_AT for one in others):
         return None
     since = _began(now, scored, rounds, drifted_at)

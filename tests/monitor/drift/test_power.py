@@ -12,7 +12,7 @@ from monitor.drift.fingerprint import Enrolment, enrol
 from monitor.drift.fingerprint_scores import Asked
 from monitor.drift.likelihood_ratios import Counted, Sampler, fewest_events
 from monitor.drift.made_up import Border, Cadence, Fingerprint, Lengths
-from monitor.drift.offers import WITH, WITHOUT, Surroundings
+from monitor.drift.offers import STREAMS, WITH, WITHOUT, Surroundings
 from monitor.drift.power import EPOCH_DAYS, Delays, bet_delays, ratio_delays, sooner
 from monitor.drift.response_noise import ResponseNoise
 from monitor.drift.whitened_scores import whiten, whitened_evidence
@@ -69,7 +69,7 @@ def test_goal_g3s_shares_of_another_model_take_its_queries() -> None:
 
 def test_it_is_as_long_as_where_every_response_is_simulated() -> None:
     needs = Surroundings(WITH, ResponseNoise()).needs(Tier.LOGPROBS, 0.001)
-    assert needs == simulated.needed(Tier.LOGPROBS, simulated.WITH, of_tier=3)
+    assert needs == simulated.needed(Tier.LOGPROBS, simulated.WITH, of_tier=len(STREAMS[Tier.LOGPROBS]))
     alone = simulated.needed(Tier.LOGPROBS, simulated.WITH)
     for shift in (0.071, 0.154):
         theirs = simulated.fingerprint_proofs(0.03, shift, 12, days=2).median
