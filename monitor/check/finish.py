@@ -64,6 +64,8 @@ from reference_engine import BARE_ANSWER_TOKENS
 if TYPE_CHECKING:
     from monitor.check.evals import Grading
     from monitor.check.protocol import ProtocolAnswers
+    from monitor.drift.border_scores import BorderInputs
+    from monitor.drift.border_stages import Enrolling
     from monitor.drift.broken_calls import CaseCalls
     from monitor.drift.evidence import Evidence
     from monitor.drift.listing import Listing
@@ -125,6 +127,8 @@ class AskedCheck:
                 checks.append(self._finish_sampling(samples))
             elif plan.probe is ProbeKind.GREEDY:
                 checks.append(self._finish_greedy(samples))
+            elif planned.border is not None and plan.probe is ProbeKind.BORDER:
+                checks.append(self._finish_border(planned.border, samples))
             elif plan.probe is ProbeKind.PROTOCOL:
                 found, told = self._finish_protocol(self._judge.protocol_answers(samples), samples)
                 checks, said = checks + found, said.beside(told)
@@ -318,6 +322,15 @@ class AskedCheck:
         )
         return self._finish_watched(ProbeKind.GREEDY, samples, answers, past, found.finding, found.evidence)
 
+    def _finish_border(self, asked: BorderInputs | Enrolling, samples: Sequence[Sample]) -> Check:
+        from monitor.drift.border_run import assess_border
+
+        past, answers = self._ledger.past(ProbeKind.BORDER), observe(ProbeKind.BORDER, samples, {}, None)
+        tokens, shares = Reported.of(samples).total or 0, self._planned.shares
+        found = assess_border(self._ledger.endpoint_id, asked, answers, shares=shares, tokens=tokens)
+        told, inputs = found.evidence, found.inputs
+        return self._finish_watched(ProbeKind.BORDER, samples, answers, past, found.finding, told, inputs)
+
     def _finish_watched(
         self,
         probe: ProbeKind,
@@ -326,6 +339,7 @@ class AskedCheck:
         past: Past,
         finding: Finding,
         told: tuple[Evidence, ...],
+        border: BorderInputs | None = None,
     ) -> Check:
         """A probe of which streams make more than a run does."""
         self._compared_with(past)
@@ -338,7 +352,7 @@ class AskedCheck:
                 observations=answers,
                 evidence=[record_of(probe.value, finding, tokens)],
                 baseline=change,
-                fed=self._fed({}, samples, evidence=told),
+                fed=self._fed({}, samples, evidence=told, border=border),
             ),
         )
         self._enrolled = self._enrolled or role is BaselineRole.ENROLMENT
@@ -450,12 +464,13 @@ class AskedCheck:
         listings: tuple[Listing, ...] = (),
         evidence: tuple[Evidence, ...] = (),
         cases: tuple[CaseCalls, ...] = (),
+        border: BorderInputs | None = None,
     ) -> Fed | None:
         """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
         if self._ledger.confirms:
             return None
         stack, tokens = stack_digest(self._judge.fingerprint, GRAMMAR_VERSION), Reported.of(samples).total or 0
-        return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day)
+        return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day, border)
 
     def _compared_with(self, past: Past) -> None:
         if past.baseline is not None:

@@ -148,7 +148,7 @@ class Ledger:
         store = Store.open(data.database, at=clock.now())
         wanted = identity_of(endpoint)
         with _closed_on_failure(store):
-            return cls(store, _record_of(store, wanted), None)
+            return cls(store, record_of(store, wanted), None)
 
     @classmethod
     def empty(cls) -> Ledger:
@@ -218,7 +218,7 @@ class Ledger:
 
     def capabilities_of(self, endpoint: EndpointConfig) -> Capabilities:
         """What earlier runs learned of another endpoint, where it is monitored itself."""
-        record = None if self._store is None else _record_of(self._store, identity_of(endpoint))
+        record = None if self._store is None else record_of(self._store, identity_of(endpoint))
         return Capabilities() if record is None else Capabilities.from_dict(record.capabilities)
 
     def count_beside(self, remote: RemoteSide, day: date, counted: int) -> None:
@@ -468,7 +468,7 @@ def by_these_graders(graded: Sequence[Graded]) -> list[Graded]:
     return [one for one in graded if one.graders == GRADERS]
 
 
-def _record_of(store: Store, wanted: EndpointIdentity) -> EndpointRecord | None:
+def record_of(store: Store, wanted: EndpointIdentity) -> EndpointRecord | None:
     known = store.endpoints(provider=wanted.provider_slug, model=wanted.model_slug)
     same = (one for one in known if (one.served_name, dict(one.routing)) == (wanted.served_name, dict(wanted.routing)))
     return next(same, None)

@@ -11,6 +11,7 @@ from monitor.drift.observation import Observation
 from monitor.expectation import Expectation
 from monitor.store.text import foreign_id, without_secrets
 from monitor.usage import claimed_count
+from probes import border
 from probes.accounting import expected_prompt_tokens
 from probes.logprobs import FirstToken, first_token
 from probes.plan import ProbeKind, Sample
@@ -22,6 +23,7 @@ _LONGEST_ID = 256
 _TOKENS: Mapping[ProbeKind, Callable[[Sample], FirstToken | None]] = {
     ProbeKind.LOGPROBS: first_token,
     ProbeKind.SAMPLING: drawn_from,
+    ProbeKind.BORDER: border.first_token,
 }
 
 

@@ -26,7 +26,7 @@ PROBES = (ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING, ProbeKind.LATENCY)
 QUICK = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 FULL = (*QUICK, ProbeKind.AGENT_LOOPS)
 # Those beyond the suites are for schedules: a run of theirs proves little by itself, and many add up.
-OFFERED = (*FULL, ProbeKind.SAMPLING, ProbeKind.GREEDY)
+OFFERED = (*FULL, ProbeKind.SAMPLING, ProbeKind.GREEDY, ProbeKind.BORDER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from monitor.check.budget import Budget, Spend
 from monitor.check.options import LEAST_N, CheckOptions
 from monitor.check.sizes import Sizes, size_of
 from monitor.config import EndpointConfig, Prices
-from monitor.config.asking import LADDER, STREAMS
+from monitor.config.asking import LADDER, LONGEST_ASKING_S, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, greedy, latency, logprobs, sampling
@@ -21,6 +21,7 @@ from probes.plan import Item, Plan, ProbeKind
 from reference_engine import TokenizerBackend
 
 if TYPE_CHECKING:
+    from monitor.check.border import Asked as Border
     from monitor.check.eval_suite import EvalPlan
     from probes.load.probe import Load
     from probes.loops.plan import LoopPlan
@@ -39,8 +40,9 @@ _LEAST_ITEMS = 8
 class Drawn:
     """What a check's prompts are drawn from: the installation's seed, the check's nonce, and the time it is for; what
     is known of the endpoint, which is asked in the form and at the rate that it takes; what calibration kept of T3's
-    candidates, None where there was none; how its reasoning is switched, None where it is not; and in `suspected` what
-    a confirming check is about, whose `at` is the time of the check that it confirms."""
+    candidates, None where there was none; its border inputs, or what is missing to find them; how its reasoning is
+    switched, None where it is not; and in `suspected` what a confirming check is about, whose `at` is the time of the
+    check that it confirms."""
 
     seed: bytes
     nonce: bytes
@@ -48,6 +50,7 @@ class Drawn:
     capabilities: Capabilities = field(default_factory=Capabilities)
     suspected: frozenset[str] = frozenset()
     pool: Sequence[Instance] | None = None
+    border: Border | None = None
     rpm: int | None = None
     switch: Switch | None = None
 
@@ -100,7 +103,8 @@ class Planned:
     """The plans in sending order, and the check's nonce; `tools` has the cases of the tool-call plan among them,
     `loops` the loops of the agent loops', `evals` the items of the private suite's; `load` is under which the streams
     go, None where they go one after another; `answer_tokens` what answers to cases and in loops are cut to, None for
-    their usual room; `doubtful` is how many ambiguous prompts calibration kept, None without one."""
+    their usual room; `doubtful` is how many ambiguous prompts calibration kept, None without one; `border` is what the
+    border probe is asked for."""
 
     plans: tuple[Plan, ...]
     nonce: bytes
@@ -110,6 +114,7 @@ class Planned:
     loops: LoopPlan | None = None
     answer_tokens: int | None = None
     doubtful: int | None = None
+    border: Border | None = None
 
     @property
     def leaves_open(self) -> bool:
@@ -186,9 +191,21 @@ def make_plans(
         plans.append(sampling.plan(seed, part=extent.part))
     if ProbeKind.GREEDY in options.probes:
         plans.append(greedy.plan(seed, nonce, part=extent.part))
+    border = _border(drawn) if ProbeKind.BORDER in options.probes else None
+    if border is not None:
+        plans.append(_border_plan(drawn, border, extent, sum(len(plan.foreseen) for plan in plans)))
     cut = None if tools is None and loops is None else options.answer_tokens
     doubtful = None if tools is None or drawn.pool is None else len(drawn.pool)
-    return Planned(tuple(plans), nonce, tools, load=load, loops=loops, answer_tokens=cut, doubtful=doubtful)
+    return Planned(
+        tuple(plans),
+        nonce,
+        tools,
+        load=load,
+        loops=loops,
+        answer_tokens=cut,
+        doubtful=doubtful,
+        border=border,
+    )
 
 
 def _load(options: CheckOptions, drawn: Drawn, extent: Extent) -> Load | None:
@@ -222,6 +239,19 @@ def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
         switch=drawn.switch,
         answer_tokens=options.answer_tokens,
     )
+
+
+def _border(drawn: Drawn) -> Border:
+    from monitor.check.border import nothing_known
+
+    return nothing_known(drawn.seed) if drawn.border is None else drawn.border
+
+
+def _border_plan(drawn: Drawn, border: Border, extent: Extent, others: int) -> Plan:
+    from monitor.check.border import border_plan
+
+    room = None if drawn.rpm is None else int(drawn.rpm * LONGEST_ASKING_S / 60.0) - others
+    return border_plan(drawn.seed, drawn.nonce, border, n=extent.n, room=room, part=extent.part)
 
 
 def _protocol(options: CheckOptions, drawn: Drawn, extent: Extent, tokenizer: TokenizerBackend | None) -> Plan:

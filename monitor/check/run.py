@@ -14,8 +14,9 @@ from monitor import clock
 from monitor.check.ask import Kept, Limits, Manner, Stop, ask
 from monitor.check.budget import Budget
 from monitor.check.finish import AskedCheck
+from monitor.check.identity import identity_of
 from monitor.check.judge import Judge
-from monitor.check.ledger import Ledger
+from monitor.check.ledger import Ledger, record_of
 from monitor.check.options import CheckOptions, Progress
 from monitor.check.own import OwnCheck, nothing_broken_off
 from monitor.check.plans import Drawn, Estimate, Planned, affordable_plans, ensure_prices, switch_of
@@ -33,6 +34,7 @@ from probes.plan import Plan, ProbeKind
 from reference_engine.errors import CodedError
 
 if TYPE_CHECKING:
+    from monitor.check.border import Asked as Border
     from monitor.check.evals import Grading
     from probes.tools.families.suite import Instance
 
@@ -67,6 +69,7 @@ def check_against(
             own.at,
             _known(endpoint, options, data),
             pool=_pool(reference, options, data, seed, own.at),
+            border=_border(reference, endpoint, options, data, seed, own.at),
             rpm=endpoint.rpm,
             switch=switch_of(endpoint),
         ),
@@ -239,6 +242,25 @@ def _pool(
 
     with Store.open(data.database, at=at) as store:
         return calibrated_pool(reference, seed, at, store.sessions)
+
+
+def _border(
+    reference: OpenReference,
+    endpoint: EndpointConfig,
+    options: CheckOptions,
+    data: DataDir,
+    seed: bytes,
+    at: datetime,
+) -> Border | None:
+    if ProbeKind.BORDER not in options.probes:
+        return None
+    from monitor.check.border import Pool, asked_of
+
+    if not options.save and not _has_database(data):
+        return asked_of(Pool(reference, seed, None), None, at)
+    with Store.open(data.database, at=at) as store:
+        record = record_of(store, identity_of(endpoint))
+        return asked_of(Pool(reference, seed, store.sessions), None if record is None else record.id, at)
 
 
 def _own(endpoint: EndpointConfig, options: CheckOptions, data: DataDir) -> OwnCheck:

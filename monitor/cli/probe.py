@@ -60,6 +60,7 @@ class Probe(StrEnum):
     AGENT_LOOPS = ProbeKind.AGENT_LOOPS.value
     SAMPLING = ProbeKind.SAMPLING.value
     GREEDY = ProbeKind.GREEDY.value
+    BORDER = ProbeKind.BORDER.value
 
 
 def probe(

@@ -79,7 +79,13 @@ def _under_load(load: StreamLoad) -> float:
 
 def _beside(schedule: Schedule) -> int:
     """Of the requests those that a reference is asked as well."""
-    alone = {"latency": STREAMS, "protocol": PROTOCOL, "sampling": SAMPLING, "greedy": GREEDY}
+    alone = {
+        "latency": STREAMS,
+        "protocol": PROTOCOL,
+        "sampling": SAMPLING,
+        "greedy": GREEDY,
+        "border": schedule.n,
+    }
     return _requests(schedule) - sum(requests for probe, requests in alone.items() if probe in schedule.probes)
 
 
@@ -93,5 +99,7 @@ def _requests(schedule: Schedule) -> int:
         "agent_loops": AGENT_LOOPS,
         "sampling": SAMPLING,
         "greedy": GREEDY,
+        # Once they are found; while they are looked for a check asks as many as fit into its time.
+        "border": schedule.n,
     }
     return tokens + sum(requests for probe, requests in others.items() if probe in asked)

@@ -14,7 +14,9 @@ from monitor.config.values import NON_EMPTY, ChannelUrl, EventName, Matchers, Se
 # The id of the schedule that `defaults` make for whatever no schedule matches.
 DEFAULT_SCHEDULE = "default"
 
-Probe = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy"]
+Probe = Literal[
+    "logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy", "border"
+]
 SeverityName = Literal["info", "warning", "critical"]
 CatchUp = Literal["skip", "once"]
 Labels = Annotated[tuple[Text, ...], *NON_EMPTY]

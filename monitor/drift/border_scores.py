@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class BorderInput:
 @dataclass(frozen=True, slots=True)
 class BorderInputs:
     inputs: tuple[BorderInput, ...]
+
+    @property
+    def probe_set(self) -> str:
+        """What is asked, and what it is scored against: with others it is another stream."""
+        return f"border-{hashlib.sha256(self.to_json().encode()).hexdigest()[:8]}"
 
     def to_json(self) -> str:
         inputs = [{"prompt": one.prompt, "tokens": _texts(one.tokens), "counts": one.counts} for one in self.inputs]

@@ -88,10 +88,12 @@ def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[Endpoin
         select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
     ).one_or_none()
     before = None if row is None else stream_recorded.current(session, row)
-    plan = EpochPlan(fed.stack, _rules(endpoint_id, fed, before))
+    plan = EpochPlan(fed.stack, _rules(run, fed, before))
     made = _made(session, run, fed, at)
     if made is not None:
         enrolments.keep(session, run, made.kept, at)
+    if fed.border is not None and fed.border != enrolments.current_border(session, endpoint_id):
+        enrolments.keep_border(session, run, fed.border, at)
     fresh = made is not None and made.of_now
     if before is None:
         return stream_epochs.open_first(session, endpoint_id, plan, _baselines(session, run, made, None), at), fresh
@@ -105,10 +107,15 @@ def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[Endpoin
     return before, False
 
 
-def _rules(endpoint_id: str, fed: Fed, before: EndpointStreams | None) -> dict[StreamKey, StreamRule]:
+def _rules(run: Run, fed: Fed, before: EndpointStreams | None) -> dict[StreamKey, StreamRule]:
     """What is watched. A stream goes on by the rule that it had, but whether it may alarm is this release's to say.
-    Log-probabilities are left out where the first run asked for some and was given none."""
+    Log-probabilities are left out where the first run asked for some and was given none; border inputs in whose place
+    there are others by now are watched no more."""
+    endpoint_id = run.endpoint_id
     known = {} if before is None else {key: state.rule for key, state in before.streams.items()}
+    if run.probe is ProbeKind.BORDER and fed.evidence:
+        told = {one.stream for one in fed.evidence}
+        known = {key: rule for key, rule in known.items() if key.tier is not Tier.BORDER or key in told}
     anchors = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_ANCHORS)
     others = StreamRule(rounds_a_day=fed.rounds_a_day or _ROUNDS_OF_OTHERS)
     of_runs = replace(others, proves=False)
@@ -157,8 +164,25 @@ def _made_of(session: Session, window: Window, prompts: set[str], *, of_now: boo
 
 
 def _baselines(session: Session, run: Run, made: _Made | None, before: EndpointStreams | None) -> Baselines:
-    """The rounds of the anchors' baselines as they are scored now: of a new enrolment all since its first answer, else
-    those that the levels came from."""
+    """The rounds of the baselines as they are scored now."""
+    return {**_of_border(session, run.endpoint_id, before), **_of_anchors(session, run, made, before)}
+
+
+def _of_border(session: Session, endpoint_id: str, before: EndpointStreams | None) -> Baselines:
+    """First tokens are counted by no engine of ours: what the levels came from stays as it is."""
+    watched = [] if before is None else [key for key in before.streams if key.tier is Tier.BORDER]
+    if before is None or not watched:
+        return {}
+    kept_of = {key: _span(before, key) for key in watched}
+    given = stream_epochs.rounds(session, endpoint_id, max(0.0, min(since for since, _ in kept_of.values())))
+    found = {
+        key: [one for one in given.get(key, ()) if kept_of[key][0] <= one.at <= kept_of[key][1]] for key in watched
+    }
+    return {key: rounds for key, rounds in found.items() if rounds}
+
+
+def _of_anchors(session: Session, run: Run, made: _Made | None, before: EndpointStreams | None) -> Baselines:
+    """Of a new enrolment all rounds since its first answer, else those that the levels came from."""
     kept = enrolments.current(session, run.endpoint_id) if made is None else made.kept
     if kept is None or kept.whitened is None:
         return {}

@@ -14,6 +14,7 @@ from monitor.drift.score_stream import StreamRule
 from monitor.store.vocabulary import EpochEnd
 
 if TYPE_CHECKING:
+    from monitor.drift.border_scores import BorderInputs
     from monitor.drift.broken_calls import CaseCalls
     from monitor.drift.evidence import Evidence
     from monitor.drift.findings import Finding
@@ -101,7 +102,7 @@ class Fed:
     """What a run tells its endpoint's streams. stack: as in `EpochPlan`; found: what the run was found to be by itself,
     a finding a stream; evidence: what it says of streams of its own, whose time is the run's; listings: the answers to
     its anchors; cases: what became of its tool calls; tokens: what its answers cost; rounds_a_day: as scheduled, None
-    where nothing schedules it."""
+    where nothing schedules it; border: the border inputs that were asked, None where there are none yet."""
 
     stack: str
     found: Mapping[str, Finding] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Fed:
     cases: tuple[CaseCalls, ...] = ()
     tokens: int = 0
     rounds_a_day: int | None = None
+    border: BorderInputs | None = None
 
     @property
     def has_values(self) -> bool:

@@ -42,6 +42,7 @@ from reference_engine.errors import CodedError, EngineError
 if TYPE_CHECKING:
     from datetime import date, datetime
 
+    from monitor.check.border import Asked as Border
     from probes.tools.families.suite import Instance
 
 # Without a tokenizer an estimate is a guess: what is reserved is what may be spent at most.
@@ -56,6 +57,7 @@ _CONFIRMED_PROBES = (
     ProbeKind.AGENT_LOOPS,
     ProbeKind.SAMPLING,
     ProbeKind.GREEDY,
+    ProbeKind.BORDER,
 )
 
 _log = logging.getLogger(__name__)
@@ -182,6 +184,7 @@ class _Attempt:
             self._ledger.capabilities,
             self._ledger.screened,
             pool=self._pool(options, reference, about.slot_at),
+            border=self._border(options, reference),
             rpm=config.rpm,
             switch=switch_of(config),
         )
@@ -250,6 +253,14 @@ class _Attempt:
 
         sessions = self._context.store.sessions
         return calibrated_pool(reference, self._context.seed, at, sessions)
+
+    def _border(self, options: CheckOptions, reference: OpenReference) -> Border | None:
+        if ProbeKind.BORDER not in options.probes:
+            return None
+        from monitor.check.border import Pool, asked_of
+
+        pool = Pool(reference, self._context.seed, self._context.store.sessions)
+        return asked_of(pool, self._endpoint.record.id, clock.now())
 
     def _reserved(self, microusd: int, budget: int | None) -> int | None:
         entry, provider = self._claimed.entry, self._endpoint.config.provider

@@ -55,7 +55,9 @@ _EVENT = {
 }
 
 PromptTokens = Annotated[int, Field(gt=0, le=MOST_PROMPT_TOKENS)]
-ProbeName = Literal["logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy"]
+ProbeName = Literal[
+    "logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy", "border"
+]
 
 
 class CheckDocument(Shape):

@@ -78,17 +78,18 @@ class StreamEpoch(Table):
 
 
 class Enrolment(Table):
-    """What an endpoint's log-probabilities were (monitor/drift/fingerprint.py, as JSON in `body`): what the rounds of
-    its streams are scored against. One at a time is open; `run_id` is the run whose answers completed it,
-    `suite_version` that of its prompts."""
+    """What the rounds of an endpoint's streams are scored against, as JSON in `body`: by `tier`, what its
+    log-probabilities were (monitor/drift/whitened_scores.py), or its border inputs (monitor/drift/border_scores.py).
+    One a tier is open at a time; `run_id` is the run that made it, `suite_version` that of its prompts."""
 
     __tablename__ = "enrolment"
     __table_args__ = (
-        Index("uq_enrolment_open", "endpoint_id", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
+        Index("uq_enrolment_open", "endpoint_id", "tier", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
     )
 
     id: Mapped[int] = mapped_column(BIG_KEY, primary_key=True)
     endpoint_id: Mapped[str] = mapped_column(ForeignKey("endpoint.id"))
+    tier: Mapped[StreamTier] = mapped_column(word(StreamTier, "tier"))
     run_id: Mapped[str] = mapped_column(ForeignKey("run.id"))
     suite_version: Mapped[str] = mapped_column(String(128))
     body: Mapped[str] = mapped_column(Text)

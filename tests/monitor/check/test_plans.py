@@ -212,8 +212,8 @@ def test_a_schedule_is_told_how_many_draws_a_check_asks() -> None:
     [
         (CheckOptions(), 2),
         (CheckOptions(probes=(ProbeKind.TOOL_CALLS,)), 2),
-        (CheckOptions(probes=QUICK), MOST_SHARES - 3),
-        (CheckOptions(probes=FULL, whole_suite=True), MOST_SHARES - 2),
+        (CheckOptions(probes=QUICK), MOST_SHARES - 4),
+        (CheckOptions(probes=FULL, whole_suite=True), MOST_SHARES - 3),
         (CheckOptions(probes=OFFERED, whole_suite=True), MOST_SHARES),
     ],
 )

@@ -257,6 +257,18 @@ def test_what_a_person_accepted_is_enrolled_anew_of_later_answers(made: Made) ->
     assert made.streams.states(made.endpoint.id).state.level is Level.DRIFT
 
 
+def test_answers_from_before_an_acceptance_are_left_out_where_none_were_enrolled_yet(made: Made) -> None:
+    made.runs(50)
+    made.streams.accept(made.endpoint.id, {}, note="they said so", actor="me", at=made.at)
+    made.at += EVERY
+    made.runs(60)
+    assert made.enrolments() == []
+
+    made.runs(45)
+
+    assert made.enrolments() == [None]
+
+
 def test_what_runs_found_by_themselves_is_added_up(made: Made, store: Store) -> None:
     finding = Finding(Verdict.OK, adjusted_p=0.3, n=40)
     for minutes in range(2):
