@@ -8,17 +8,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from monitor.check.border import ENROLLING
 from monitor.check.options import LEAST_N, CheckOptions
 from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.sizes import size_of
 from monitor.config.asking import LONGEST_ASKING_S
 from monitor.drift.anchors import LEAST_PROMPTS
+from monitor.drift.border import ASKS, CANDIDATES, SCREENED, SCREENING_ASKS
+from monitor.drift.border_stages import SCREENED_ALONE
 from monitor.drift.evidence import Tier
 from monitor.drift.fingerprint import LEAST_ANSWERS
+from monitor.drift.greedy import LEAST_TOKENS
 from monitor.drift.offers import GREEDY_TOKENS, Offer
+from monitor.drift.sampling import LEAST_DRAWS
 from monitor.usage import Tokens
-from probes import grammar, logprobs
+from probes import border, grammar, greedy, logprobs, sampling
 from probes.logprobs import ANCHOR_REPS
 from probes.plan import Item, ProbeKind
 from reference_engine import TokenizerBackend
@@ -30,16 +35,12 @@ ENROLLED_WITHIN_DAYS = 21.0
 COUNTED_ROUNDS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 48)
 # Anchors are asked twice each, and fewer of them are not enrolled.
 RESPONSES = tuple(ANCHOR_REPS * prompts for prompts in (LEAST_PROMPTS, 8, 16))
-BORDER_INPUTS = (3, 5, 10, 20)
-ANSWERS = (5, 10, 20, 40)
-DRAWS = (25, 50, 100, 200, 400)
+BORDER_INPUTS = (LEAST_N, 5, 10, 20)
 _SEED, _NONCE = bytes(32), bytes(NONCE_BYTES)
 # So many prompts are counted for the mean of their kind.
 _COUNTED = 60
 # Of tool-call requests that are answered with a call: 1,958 of 4,000 in K2VV's published run of an official endpoint.
 _CALLS = 0.49
-# Every prompt of one token has as many.
-_ONE_TOKEN = ({"role": "user", "content": "x"},)
 
 
 def offers(
@@ -65,16 +66,25 @@ def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_r
             tokens, sent = _mean(items, tokenizer), 2.0 if has_reference else 1.0
             enrols = -(-LEAST_ANSWERS // ANCHOR_REPS)
             rounds = tuple(one for one in SCORED_ROUNDS if enrols / one <= ENROLLED_WITHIN_DAYS)
-            return Offer(tier, rounds, RESPONSES, *tokens, sent, ProbeKind.LOGPROBS.value, enrols)
+            return Offer(tier, rounds, RESPONSES, *tokens, ProbeKind.LOGPROBS, sent, enrols)
         case Tier.BORDER:
-            return Offer(tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean([_item(_ONE_TOKEN, 1)], tokenizer))
+            words = list(border.pool(_SEED).values())[:_COUNTED]
+            items = tuple(_item(border.messages_of(one), 1) for one in words)
+            finding = SCREENED if has_reference else SCREENED_ALONE
+            enrols = -(-(SCREENING_ASKS * finding + ASKS * CANDIDATES) // ENROLLING)
+            return Offer(tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean(items, tokenizer), ProbeKind.BORDER, enrols=enrols)
         case Tier.GREEDY:
             prompts = grammar.long_answers(_SEED, _NONCE, _COUNTED)
             items = tuple(_item(prompt.messages, GREEDY_TOKENS) for prompt in prompts)
-            return Offer(tier, COUNTED_ROUNDS, ANSWERS, *_mean(items, tokenizer))
+            enrols = -(-LEAST_TOKENS // (greedy.ANSWERS * greedy.TOKENS))
+            asked = (greedy.ANSWERS,)
+            return Offer(tier, COUNTED_ROUNDS, asked, *_mean(items, tokenizer), ProbeKind.GREEDY, enrols=enrols)
         case Tier.SAMPLING:
-            items = tuple(_item(prompt.messages, 1) for prompt in grammar.anchors(_SEED, _COUNTED))
-            return Offer(tier, COUNTED_ROUNDS, DRAWS, *_mean(items, tokenizer))
+            items = sampling.plan(_SEED).items
+            draws = sampling.QUESTIONS * sampling.DRAWS
+            enrols = -(-LEAST_DRAWS // draws)
+            tokens, sent = _mean(items, tokenizer), len(items) / draws
+            return Offer(tier, COUNTED_ROUNDS, (draws,), *tokens, ProbeKind.SAMPLING, sent, enrols)
         case Tier.CAPABILITY:
             planned = make_plans(
                 CheckOptions(probes=(ProbeKind.TOOL_CALLS,)),
@@ -89,8 +99,8 @@ def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_r
                 COUNTED_ROUNDS,
                 (calls,),
                 *_mean(items, tokenizer),
+                ProbeKind.TOOL_CALLS,
                 len(items) / calls,
-                ProbeKind.TOOL_CALLS.value,
             )
     return None
 

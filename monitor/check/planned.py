@@ -29,8 +29,8 @@ _LONGEST_ID = 63
 
 @dataclass(frozen=True)
 class EndpointPlan:
-    """`schedule` is what the configuration takes, None where nothing was chosen that a schedule can ask; `guesses` are
-    what is taken for granted in place of what is not known."""
+    """`schedule` is what the configuration takes, None where nothing was chosen; `guesses` are what is taken for
+    granted in place of what is not known."""
 
     endpoint: EndpointConfig
     targets: tuple[Target, ...]
@@ -93,7 +93,7 @@ def _has_weights(endpoint: EndpointConfig) -> bool:
 
 def schedule_of(endpoint: EndpointConfig, made: Plan, by_tier: Mapping[Tier, Offer]) -> dict[str, Any] | None:
     """One entry of `schedules`, as the file writes it; the first one that matches an endpoint is the one."""
-    asked = {tier: cadence for tier, cadence in made.chosen.items() if by_tier[tier].probe is not None}
+    asked = made.chosen
     if not asked:
         return None
     probes = [by_tier[tier].probe for tier in asked]
@@ -105,13 +105,14 @@ def schedule_of(endpoint: EndpointConfig, made: Plan, by_tier: Mapping[Tier, Off
         # Accounting reads what the answers to logprobs used, and sends nothing.
         "probes": [one for probe in probes for one in _with_accounting(probe)],
     }
-    if Tier.LOGPROBS in asked:
-        entry["n"] = max(LEAST_N, by_tier[Tier.LOGPROBS].asked(asked[Tier.LOGPROBS]))
+    for tier in (Tier.LOGPROBS, Tier.BORDER):
+        if tier in asked:
+            entry["n"] = max(LEAST_N, entry.get("n", 0), by_tier[tier].asked(asked[tier]))
     Schedule.model_validate(entry)
     return entry
 
 
-def _with_accounting(probe: str | None) -> list[str | None]:
+def _with_accounting(probe: str) -> list[str]:
     return [probe, ProbeKind.ACCOUNTING.value] if probe == ProbeKind.LOGPROBS.value else [probe]
 
 

@@ -61,15 +61,15 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """How a tier may be asked. Tokens are those of a request; `sent` are the requests for each that is scored; `probe`
-    is its name in a schedule, None while no schedule asks it; `enrols`: the rounds whose answers an enrolment takes."""
+    is its name in a schedule; `enrols`: the rounds whose answers an enrolment takes, or a baseline."""
 
     tier: Tier
     rounds: tuple[int, ...]
     requests: tuple[int, ...]
     prompt: float
     completion: float
+    probe: str
     sent: float = 1.0
-    probe: str | None = None
     enrols: int = 0
 
     def asked(self, cadence: Cadence) -> int:
@@ -77,9 +77,12 @@ class Offer:
         return round(cadence.requests * self.sent)
 
     def ready_days(self, cadence: Cadence) -> float:
-        """Of asking, before which a stream bets on nothing: for an enrolment, and for the levels of scores."""
-        scored = DAYS if self.tier in (Tier.LOGPROBS, Tier.BORDER) else 0
-        return max(float(scored), self.enrols / cadence.rounds_a_day)
+        """Of asking, before which a stream bets on nothing: for an enrolment, and for the levels of scores. Rounds of
+        anchors are scored by what they enrol; those that find border inputs ask others."""
+        enrolling = self.enrols / cadence.rounds_a_day
+        if self.tier is Tier.BORDER:
+            return DAYS + enrolling
+        return max(float(DAYS if self.tier is Tier.LOGPROBS else 0), enrolling)
 
     def cost(self, cadence: Cadence, prices: Prices | None) -> Cost:
         requests = cadence.requests_a_day * self.sent

@@ -37,7 +37,7 @@ class TierPlan:
     median: float
     most: float
     cost: Cost
-    probe: str | None
+    probe: str
     why: str = ""
     smallest: float | None = None
     fewest: float | None = None
@@ -158,13 +158,13 @@ def plan(
     *,
     seed: int = 0,
 ) -> Plan:
-    """The cheapest of all ways to reach each target by one tier. Tiers that schedules can ask go before others, and are
-    asked together: one schedule holds for an endpoint."""
+    """The cheapest of all ways to reach each target by one tier. All are asked together: one schedule holds for an
+    endpoint."""
     made = [tier_plan(offer, target, around, wanted, prices, seed=seed) for target in targets for offer in offers]
     options = [one for one in made if one is not None]
     ways = [_ways(target, options) for target in targets]
     priced = {offer.tier: offer for offer in offers}
-    together = [_together(way, priced) for way in product(*ways)]
+    together = [_together(way) for way in product(*ways)]
     if not together or not all(ways):
         return Plan(wanted, tuple(options), {}, Cost())
     costs = [_cost(chosen, priced, prices) for chosen in together]
@@ -173,17 +173,15 @@ def plan(
 
 
 def _ways(target: Target, options: Iterable[TierPlan]) -> list[TierPlan]:
-    reaching = [one for one in options if one.target == target.name and one.reached]
-    return [one for one in reaching if one.probe is not None] or reaching
+    return [one for one in options if one.target == target.name and one.reached]
 
 
-def _together(way: Sequence[TierPlan], offers: Mapping[Tier, Offer]) -> dict[Tier, Cadence]:
-    scheduled = max((one.cadence.rounds_a_day for one in way if one.probe is not None), default=0)
+def _together(way: Sequence[TierPlan]) -> dict[Tier, Cadence]:
+    rounds = max((one.cadence.rounds_a_day for one in way), default=0)
     chosen: dict[Tier, Cadence] = {}
     for one in way:
-        known = chosen.get(one.tier, Cadence(0, 0))
-        rounds = scheduled if offers[one.tier].probe is not None else one.cadence.rounds_a_day
-        chosen[one.tier] = Cadence(max(known.rounds_a_day, rounds), max(known.requests, one.cadence.requests))
+        known = chosen.get(one.tier, Cadence(rounds, 0))
+        chosen[one.tier] = Cadence(rounds, max(known.requests, one.cadence.requests))
     return chosen
 
 

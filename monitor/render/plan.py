@@ -24,7 +24,6 @@ NAMES = {
 }
 _EVENTS = {Tier.GREEDY: "tokens", Tier.SAMPLING: "draws", Tier.CAPABILITY: "calls"}
 _YEAR = 365.0
-_UNSCHEDULED = "no schedule asks it yet"
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,7 @@ class PlanDocument:
         reached = chosen or [one for one in options if one.reached]
         if reached:
             best = min(reached, key=lambda one: one.cost.order)
-            later = "" if best.probe else f"; {_UNSCHEDULED}"
-            return f"{name}: by {NAMES[best.tier]}, {self._asked(best)}: {_delays(best)}{later}"
+            return f"{name}: by {NAMES[best.tier]}, {self._asked(best)}: {_delays(best)}"
         if not options:
             return f"{name}: no tier that this endpoint supports is known to see it"
         best = min(options, key=lambda one: one.most)
@@ -155,8 +153,6 @@ class PlanDocument:
     def _remarks(self, option: TierPlan) -> Iterator[str]:
         if not option.reached:
             yield f"not in time{_why_not(option, self._asked(option))}"
-        if option.probe is None:
-            yield _UNSCHEDULED
         if option.ready_days:
             yield f"proves nothing in its first {ceil(option.ready_days)} days, in which it learns what is lawful"
         if option.fewest is not None and isfinite(option.fewest):

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.detection_lab.goals.figure import Figure, Lab
 from monitor.check.askable import offer
-from monitor.check.options import OFFERED, CheckOptions
+from monitor.check.options import FULL, CheckOptions
 from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Extent, estimate_plans, make_plans
 from monitor.check.sizes import size_of
@@ -111,7 +111,7 @@ def usd(items: Iterable[Item], tokenizer: TokenizerBackend) -> float:
 
 def full_check(tokenizer: TokenizerBackend) -> float:
     prices = PriceTable(input_usd_per_mtok=PROMPT_USD, output_usd_per_mtok=ANSWER_USD)
-    options = CheckOptions(probes=OFFERED, whole_suite=True)
+    options = CheckOptions(probes=FULL, whole_suite=True)
     made = make_plans(
         options, Drawn(SEED, NONCE, AT), has_reference=True, extent=Extent(options.n), tokenizer=tokenizer
     )

@@ -28,7 +28,7 @@ def test_detection_costs_no_more_than_its_bars(tmp_path: Path) -> None:
 
 def test_a_plan_that_takes_longer_than_wanted_costs_without_end() -> None:
     """Four responses every six hours do not see half of int8 in a day."""
-    rare = Offer(Tier.LOGPROBS, (4,), (4,), 55.0, 1.0)
+    rare = Offer(Tier.LOGPROBS, (4,), (4,), 55.0, 1.0, "logprobs")
     found = g12.planned(rare, "0.035nat", g12.Surroundings(g12.WITH, g12.ResponseNoise()), 0)
     assert g12.yearly(rare, found) == float("inf")
     assert not Figure("never", g12.yearly(rare, found), most=6.0).met
@@ -44,5 +44,5 @@ def test_dollars_are_of_all_prompts_and_of_all_that_answers_may_have(tmp_path: P
 
 
 def test_years_have_days_of_rounds() -> None:
-    asked = Offer(Tier.LOGPROBS, (24,), (4,), 100.0, 1.0)
+    asked = Offer(Tier.LOGPROBS, (24,), (4,), 100.0, 1.0, "logprobs")
     assert (asked.cost(Cadence(24, 4), g12.PRICES).usd or 0.0) * g12.YEAR == pytest.approx(96 * 365 * 312e-6)

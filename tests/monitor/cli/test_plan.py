@@ -125,16 +125,15 @@ def test_noise_of_the_endpoints_own_runs_is_planned_with(monitor: Monitor, store
     assert not any("no enrolled run" in one for one in after["assumed"])
 
 
-def test_without_log_probabilities_border_inputs_are_planned_which_no_schedule_asks(
-    monitor: Monitor, store: Store
-) -> None:
+def test_without_log_probabilities_border_inputs_are_planned(monitor: Monitor, store: Store) -> None:
     enrol(store, 0.03, logprobs=False)
     found = document(monitor, detect="swap", within="1d")
 
     assert [option["tier"] for option in found["options"]] == ["T2"]
     assert found["reached"] is True
-    assert found["schedule"] is None
-    assert "no schedule asks it yet" in planned(monitor, detect="swap", within="1d").out.splitlines()[1]
+    (chosen,) = found["chosen"]
+    assert (found["schedule"]["probes"], found["schedule"]["n"]) == (["border"], chosen["requests"])
+    assert found["options"][0]["ready_days"] > 14.0
 
 
 def test_several_changes_are_planned_for_at_once(monitor: Monitor) -> None:

@@ -19,7 +19,7 @@ from monitor.drift.targets import target_of
 PRICES = Prices(3.0, 12.0)
 AROUND = Surroundings(WITH, ResponseNoise(0.03, 0.5, 0.0))
 LOGPROBS = Offer(Tier.LOGPROBS, (4, 12, 24, 48, 96), (4, 16), 55.0, 1.0, probe="logprobs")
-SAMPLER = Offer(Tier.SAMPLING, (1, 4, 24, 48), (25, 100), 55.0, 1.0)
+SAMPLER = Offer(Tier.SAMPLING, (1, 4, 24, 48), (25, 100), 55.0, 1.0, probe="sampling")
 TOOLS = Offer(Tier.CAPABILITY, (1, 4, 24), (100,), 700.0, 200.0, sent=2.0, probe="tool_calls")
 
 
@@ -102,7 +102,7 @@ def test_a_tier_that_is_not_known_to_see_a_change_is_not_planned_with() -> None:
 
 
 def test_border_inputs_are_for_endpoints_without_log_probabilities() -> None:
-    border = Offer(Tier.BORDER, (4, 24, 48), (5, 10), 31.0, 1.0)
+    border = Offer(Tier.BORDER, (4, 24, 48), (5, 10), 31.0, 1.0, probe="border")
     found = of("swap", 24.0, around=Surroundings(WITHOUT, ResponseNoise()), offer=border)
     assert found.reached
     with pytest.raises(KeyError):
@@ -130,17 +130,22 @@ def test_two_changes_for_one_tier_cost_no_more_than_the_dearer_one() -> None:
     assert both.cost == dearer.cost
 
 
-def test_a_tier_that_no_schedule_asks_is_asked_apart_and_only_where_no_other_does() -> None:
+def test_tiers_that_see_different_changes_are_asked_together_as_often_as_one_needs() -> None:
     found = planned("temperature=0.7", "int8")
+    alone = [of("int8", 24.0).cadence, of("temperature=0.7", 24.0, offer=SAMPLER).cadence]
+
     assert found.reached
-    alone = of("int8", 24.0)
-    assert found.chosen[Tier.LOGPROBS] == alone.cadence
-    # Greedy answers would be cheaper, but no schedule asks them.
-    greedy = Offer(Tier.GREEDY, (1, 2, 4), (5, 20), 1.0, 0.01)
+    assert {one.rounds_a_day for one in found.chosen.values()} == {max(one.rounds_a_day for one in alone)}
+    assert [found.chosen[tier].requests for tier in (Tier.LOGPROBS, Tier.SAMPLING)] == [one.requests for one in alone]
+
+
+def test_the_cheapest_tier_that_sees_a_change_is_asked() -> None:
+    greedy = Offer(Tier.GREEDY, (1, 2, 4), (5, 20), 1.0, 0.01, probe="greedy")
     around = replace(AROUND, mismatches=0.001)
     made = plan([target_of("nf4", {})], (LOGPROBS, greedy), around, Wanted(72.0), PRICES)
-    assert min(made.options, key=order).tier is Tier.GREEDY
-    assert set(made.chosen) == {Tier.LOGPROBS}
+
+    assert all(one.reached for one in made.options)
+    assert {*made.chosen} == {min(made.options, key=order).tier} == {Tier.GREEDY}
 
 
 def test_where_one_change_is_not_reached_there_is_no_plan() -> None:
@@ -162,7 +167,7 @@ def test_where_one_change_is_not_reached_there_is_no_plan() -> None:
 def test_a_cost_is_its_requests_times_their_tokens(
     rounds: int, requests: int, sent: float, prompt: float, completion: float
 ) -> None:
-    offer = Offer(Tier.LOGPROBS, (rounds,), (requests,), prompt, completion, sent)
+    offer = Offer(Tier.LOGPROBS, (rounds,), (requests,), prompt, completion, "logprobs", sent)
     cost = offer.cost(Cadence(rounds, requests), PRICES)
     asked = rounds * requests * sent
     assert cost.requests == pytest.approx(asked)
