@@ -85,7 +85,9 @@ def asked_of(pool: Pool, endpoint_id: str | None, at: datetime) -> Asked:
     if pool.sessions is None or endpoint_id is None:
         return enrolling(pool.order(), FirstTokens())
     with pool.sessions.read() as session:
-        if (inputs := enrolments.current_border(session, endpoint_id)) is not None:
+        inputs = enrolments.current_border(session, endpoint_id)
+        # Another release may draw other prompts.
+        if inputs is not None and {one.prompt for one in inputs.inputs} <= border.pool(pool.seed).keys():
             return inputs
         closed = enrolments.closed_at(session, endpoint_id, tier=StreamTier.BORDER)
         since = at - REACH if closed is None else max(at - REACH, closed)

@@ -191,7 +191,7 @@ def make_plans(
         plans.append(sampling.plan(seed, part=extent.part))
     if ProbeKind.GREEDY in options.probes:
         plans.append(greedy.plan(seed, nonce, part=extent.part))
-    border = _border(drawn) if ProbeKind.BORDER in options.probes else None
+    border = _border(drawn, confirms=options.confirms) if ProbeKind.BORDER in options.probes else None
     if border is not None:
         plans.append(_border_plan(drawn, border, extent, sum(len(plan.foreseen) for plan in plans)))
     cut = None if tools is None and loops is None else options.answer_tokens
@@ -241,10 +241,13 @@ def _tools(options: CheckOptions, drawn: Drawn, extent: Extent) -> ToolPlan:
     )
 
 
-def _border(drawn: Drawn) -> Border:
+def _border(drawn: Drawn, *, confirms: bool) -> Border | None:
+    """None where there is nothing to confirm: a confirming check finds no border inputs."""
     from monitor.check.border import nothing_known
+    from monitor.drift.border_scores import BorderInputs
 
-    return nothing_known(drawn.seed) if drawn.border is None else drawn.border
+    found = nothing_known(drawn.seed) if drawn.border is None else drawn.border
+    return None if confirms and not isinstance(found, BorderInputs) else found
 
 
 def _border_plan(drawn: Drawn, border: Border, extent: Extent, others: int) -> Plan:

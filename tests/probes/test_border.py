@@ -40,6 +40,11 @@ def test_prompts_are_private_to_an_installation_and_stay_the_same() -> None:
     assert all(len(one.text) < 60 for one in own.values())
 
 
+def test_other_prompts_are_another_version() -> None:
+    """Whoever changes them gives VERSION another value: answers to others are not counted together."""
+    assert (border.VERSION, border.plan(SEED, []).suite_sha256[:16]) == ("1", "d8718c85ad7ef8bb")
+
+
 def test_prompts_are_asked_in_turn_one_token_each() -> None:
     first, second, third = list(border.pool(SEED))[:3]
 

@@ -12,13 +12,14 @@ from monitor import clock
 from monitor.check import border as checked
 from monitor.check.border import Pool, asked_of, border_plan, nothing_known
 from monitor.check.options import CheckOptions, Silent
+from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.reference import OpenReference, open_reference
 from monitor.check.run import run_check
 from monitor.config import ReferenceConfig
 from monitor.datadir import DataDir
 from monitor.drift import border_stages
 from monitor.drift.border import ASKS, CANDIDATES, SCREENING_ASKS
-from monitor.drift.border_scores import BorderInputs
+from monitor.drift.border_scores import BorderInput, BorderInputs
 from monitor.drift.border_stages import SCREENED_ALONE, Enrolling
 from monitor.drift.evidence import Tier
 from monitor.drift.rule import Verdict
@@ -133,6 +134,20 @@ def test_requests_that_fit_beside_the_others_are_as_many_as_the_rate_allows() ->
     assert len(border_plan(SEED, b"n", asked, n=10, room=None, part=0.5).items) == checked.ENROLLING / 2
     assert len(border_plan(SEED, b"n", asked, n=10, room=40, part=1.0).items) == 40
     assert len(border_plan(SEED, b"n", asked, n=10, room=-5, part=1.0).items) == 1
+
+
+def test_a_confirming_check_asks_border_inputs_and_looks_for_none() -> None:
+    options = CheckOptions(probes=(ProbeKind.BORDER,), n=10, confirms=True)
+    names = list(border.pool(SEED))[:20]
+    inputs = BorderInputs(tuple(BorderInput(name, (b"a",), (100,)) for name in names))
+
+    def plans(asked: BorderInputs | None) -> list[int]:
+        drawn = Drawn(SEED, b"n", clock.now(), border=asked)
+        made = make_plans(options, drawn, has_reference=False, extent=Extent(options.n))
+        return [len(plan.items) for plan in made.plans]
+
+    assert plans(None) == []
+    assert plans(inputs) == [10]
 
 
 def test_without_a_database_everything_is_missing() -> None:

@@ -220,3 +220,10 @@ def test_answers_of_more_than_sixty_days_ago_are_forgotten(made: Made) -> None:
 
     assert isinstance(asked, Enrolling)
     assert [ask.times for ask in asked.asks] == [3] * SCREENED_ALONE
+
+
+def test_inputs_that_this_release_does_not_draw_are_looked_for_anew(made: Made) -> None:
+    made.inputs = inputs_of([f"of another release {place}" for place in range(20)])
+    made.watch(1)
+
+    assert isinstance(made.asked(), Enrolling)
