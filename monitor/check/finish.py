@@ -467,10 +467,11 @@ class AskedCheck:
         border: BorderInputs | None = None,
     ) -> Fed | None:
         """A confirming run was asked because of what streams and checks had found: it says nothing new to them."""
-        if self._ledger.confirms:
+        escalates = self._ledger.escalates
+        if self._ledger.confirms and not escalates:
             return None
         stack, tokens = stack_digest(self._judge.fingerprint, GRAMMAR_VERSION), Reported.of(samples).total or 0
-        return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day, border)
+        return Fed(stack, found, evidence, listings, cases, tokens, self._rounds_a_day, border, escalates)
 
     def _compared_with(self, past: Past) -> None:
         if past.baseline is not None:

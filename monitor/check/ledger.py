@@ -174,6 +174,11 @@ class Ledger:
         return self._claimed is not None and self._claimed.entry.confirms is not None
 
     @property
+    def escalates(self) -> bool:
+        """Whether the endpoint's streams ask for it, on answers that none of them has seen."""
+        return self._claimed is not None and self._claimed.entry.trigger is Trigger.ESCALATE
+
+    @property
     def screened(self) -> frozenset[str]:
         """What the check that this one confirms suspected."""
         if self._store is None or self._claimed is None or self._claimed.entry.confirms is None:

@@ -14,7 +14,7 @@ from monitor.alerts.rule import AlertRule
 from monitor.alerts.signals import Failed, Verdicted
 from monitor.drift.rule import Verdict
 from monitor.fault_points import FaultPoint, fault_point
-from monitor.store import limits, queue, queue_turns, runs
+from monitor.store import escalations, limits, queue, queue_turns, runs
 from monitor.store.alert_history import check_signals
 from monitor.store.alerts import apply_signals
 from monitor.store.entries import CheckEntry, CheckRequest, Claimed
@@ -72,7 +72,7 @@ def conclude(
     session: Session, claimed: Claimed, ended: Ended, bearings: Bearings, news: Sequence[ServiceNews], at: datetime
 ) -> str | None:
     """End a check and all that follows from it; the id of the endpoint's next check, such as one that is to confirm its
-    drift, if one waits.
+    drift, or that its streams ask for, if one waits.
 
     Raises LeaseLostError where the check is another's: nothing is written then.
     """
@@ -110,6 +110,8 @@ def conclude(
             at=at,
         )
     _enter_confirming(session, claimed, signals, bearings, at)
+    asked = escalations.next_check(session, claimed.entry, bearings.confirm_options, at + bearings.confirm_within, at)
+    queue.enqueue(session, [] if asked is None else [asked], at)
     fault_point(FaultPoint.IN_CONCLUDE)
     return queue_turns.next_in_turn(session, entry.endpoint_id, at)
 
@@ -149,7 +151,7 @@ def _enter_confirming(
     """A drift that waits to be confirmed is asked about again at once, and so is what was suspected; what was proven is
     not."""
     entry = claimed.entry
-    if entry.trigger is Trigger.CONFIRM:
+    if entry.trigger in (Trigger.CONFIRM, Trigger.ESCALATE):
         return
     moved = [s.metric for s in signals if isinstance(s, Verdicted) and s.verdict is Verdict.DRIFT]
     options = bearings.confirm_options

@@ -33,6 +33,7 @@ from monitor.standing import STREAMS
 from monitor.store import enrolments, stream_adding, stream_epochs, stream_recorded, stream_settling
 from monitor.store.baselines import hold
 from monitor.store.enrolments import Kept, Window
+from monitor.store.escalations import escalated
 from monitor.store.records import EvidenceRecord
 from monitor.store.stream_records import EpochPlan, Fed
 from monitor.store.tables import EndpointEpoch, Run, Sample, StandingEvidence
@@ -71,6 +72,8 @@ def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord |
     """What the endpoint's streams came to, where there is anything to say of it: from an E of 20 on, and until what was
     said before is taken back. The run is held already, and everything it found is stored."""
     hold(session, run.endpoint_id)
+    if fed.escalates:
+        return _escalated(session, run, fed, at)
     stream_settling.settle(session, run.endpoint_id, at)
     now, fresh = _opened(session, run, fed, at)
     evidence = [*_evidence(session, run, fed, fresh=fresh), *_of_cases(session, run, fed, now)]
@@ -81,14 +84,33 @@ def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord |
     return _told(session, run, added.streams)
 
 
+def _escalated(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord | None:
+    """Into the open escalation. Where the epoch is over, or asks other streams by now, it is said to nobody."""
+    row = _open_row(session, run.endpoint_id)
+    now = None if row is None else stream_recorded.current(session, row)
+    if now is None or now.ended(at.timestamp(), fed.stack) is not None:
+        return None
+    began = run.started_at.timestamp()
+    evidence = [replace(one, at=began) for one in fed.evidence if one.stream in now.escalation.streams]
+    if not evidence:
+        return None
+    added = stream_adding.add_escalated(session, run.id, evidence, stack=fed.stack, our_side=None, at=at)
+    return _told(session, run, added.streams) if added.sequences else None
+
+
+def _open_row(session: Session, endpoint_id: str) -> EndpointEpoch | None:
+    return session.scalars(
+        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
+    ).one_or_none()
+
+
 def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[EndpointStreams, bool]:
     """The open epoch as it is to be for this run, and whether the run's own answers are part of a new enrolment."""
     endpoint_id = run.endpoint_id
-    row = session.scalars(
-        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
-    ).one_or_none()
+    row = _open_row(session, endpoint_id)
     before = None if row is None else stream_recorded.current(session, row)
-    plan = EpochPlan(fed.stack, _rules(run, fed, before))
+    rules = _rules(run, fed, before)
+    plan = EpochPlan(fed.stack, rules, escalated(rules))
     made = _made(session, run, fed, at)
     if made is not None:
         enrolments.keep(session, run, made.kept, at)
@@ -100,7 +122,10 @@ def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[Endpoin
     if before.epoch.stack != fed.stack:
         baselines = _baselines(session, run, made, before)
         return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at), fresh
-    if made is not None or plan.streams.keys() != before.streams.keys():
+    if made is not None or (plan.streams.keys(), plan.escalation.keys()) != (
+        before.streams.keys(),
+        before.planned.keys(),
+    ):
         baselines_or_levels = None if made is None else _baselines(session, run, made, before)
         why = EpochEnd.REPLANNED
         return stream_epochs.turn(session, endpoint_id, why, plan, baselines_or_levels, at), fresh

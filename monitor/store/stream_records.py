@@ -102,7 +102,8 @@ class Fed:
     """What a run tells its endpoint's streams. stack: as in `EpochPlan`; found: what the run was found to be by itself,
     a finding a stream; evidence: what it says of streams of its own, whose time is the run's; listings: the answers to
     its anchors; cases: what became of its tool calls; tokens: what its answers cost; rounds_a_day: as scheduled, None
-    where nothing schedules it; border: the border inputs that were asked, None where there are none yet."""
+    where nothing schedules it; border: the border inputs that were asked, None where there are none yet; escalates:
+    what it says is for the open escalation alone."""
 
     stack: str
     found: Mapping[str, Finding] = field(default_factory=dict)
@@ -112,6 +113,7 @@ class Fed:
     tokens: int = 0
     rounds_a_day: int | None = None
     border: BorderInputs | None = None
+    escalates: bool = False
 
     @property
     def has_values(self) -> bool:

@@ -14,6 +14,7 @@ class Trigger(StrEnum):
     API = "api"
     CI = "ci"
     CONFIRM = "confirm"
+    ESCALATE = "escalate"  # the streams suspect, and ask on answers of their own
 
 
 class RunStatus(StrEnum):
