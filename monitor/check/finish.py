@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from monitor import clock
 from monitor.check.ask import Asked
+from monitor.check.baseline_change import baseline_change, eval_baseline_change, wide_baseline_change
 from monitor.check.conclude import (
     check_of,
     counted_verdicts,
@@ -42,7 +43,7 @@ from monitor.drift.rule import Verdict, roll_up
 from monitor.drift.stack import stack_digest
 from monitor.redaction import redact_known
 from monitor.standing import STREAMS
-from monitor.store import BaselineRole, Enrol, Join, RunResult, RunStatus
+from monitor.store import BaselineRole, RunResult, RunStatus
 from monitor.store.series import Span
 from monitor.store.stream_records import Fed
 from monitor.store.text import foreign_id
@@ -204,7 +205,7 @@ class AskedCheck:
                 observations=judged.material.new,
                 evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total, judged.served),
                 metric_points=metric_points(judged.found, judged.checks),
-                baseline=_baseline_change(past, judged) if self._may_be_baseline else None,
+                baseline=baseline_change(past, judged) if self._may_be_baseline else None,
                 fed=self._fed(
                     {ProbeKind.ACCOUNTING.value: judged.found.accounting}
                     if ProbeKind.ACCOUNTING in judged.checks
@@ -255,7 +256,7 @@ class AskedCheck:
                 reference_scored=answers.reference,
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=rate_points(answers),
-                baseline=_wide_baseline_change(before.past, moved, answered=any(one.completed for one in answers.now))
+                baseline=wide_baseline_change(before.past, moved, answered=any(one.completed for one in answers.now))
                 if self._may_be_baseline
                 else None,
                 fed=self._fed_of(ProbeKind.TOOL_CALLS, findings, samples, cases_of(answers.now, plan.anchors)),
@@ -292,7 +293,7 @@ class AskedCheck:
                 stack_changes=stack_changes(found),
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=protocol_points(answers, found),
-                baseline=_wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
+                baseline=wide_baseline_change(past, found.findings, answered=bool(answers.facts.variants))
                 if self._may_be_baseline
                 else None,
                 fed=self._fed_of(ProbeKind.PROTOCOL, findings, samples),
@@ -344,7 +345,7 @@ class AskedCheck:
         """A probe of which streams make more than a run does."""
         self._compared_with(past)
         tokens = Reported.of(samples).total
-        change = _wide_baseline_change(past, [finding], answered=bool(answers)) if self._may_be_baseline else None
+        change = wide_baseline_change(past, [finding], answered=bool(answers)) if self._may_be_baseline else None
         role = self._ledger.finish(
             probe,
             replace(
@@ -375,7 +376,7 @@ class AskedCheck:
         kept = said.model_copy(update={"rates": said.rates[:1]})
         graded = any(one.grade.right is not None for one in answers.now)
         room = new or len(accepted) < MOST_BASELINE_RUNS
-        change = _eval_baseline_change(past, found.drift.verdict, new=new) if graded and room else None
+        change = eval_baseline_change(past, found.drift.verdict, new=new) if graded and room else None
         role = self._ledger.finish(
             ProbeKind.EVALS,
             replace(
@@ -419,7 +420,7 @@ class AskedCheck:
                 reference_loops=answers.reference.loops,
                 evidence=with_said([record_of(name, finding, tokens) for name, finding in findings.items()], said),
                 metric_points=rate_points(answers),
-                baseline=_wide_baseline_change(
+                baseline=wide_baseline_change(
                     past, found.drift.values(), answered=any(answer.completed for answer in answers.now.turns)
                 )
                 if self._may_be_baseline
@@ -506,38 +507,6 @@ class AskedCheck:
         else:
             telling = telling_logprobs(self._endpoint, samples, new, baseline, next(iter(judged.allowed), None))
         return check_of(probe.value, finding, tokens, telling)
-
-
-def _baseline_change(past: Past, judged: Judged) -> Enrol | Join | None:
-    """The first whole run with anything to compare enrols; one found unchanged joins while the baseline is open."""
-    findings = {ProbeKind.LOGPROBS: judged.found.logprobs, ProbeKind.ACCOUNTING: judged.found.accounting}
-    verdicts = [findings[probe].verdict for probe in judged.checks]
-    if not judged.material.new or all(verdict is Verdict.INAPPLICABLE for verdict in verdicts):
-        return None
-    if past.baseline is None:
-        return Enrol()
-    moved = any(verdict in (Verdict.DRIFT, Verdict.SUSPECT) for verdict in verdicts)
-    unchanged = verdicts[0] is Verdict.OK and not moved and judged.may_join
-    return Join(past.baseline.id) if unchanged and past.open_for_more else None
-
-
-def _wide_baseline_change(past: Past, findings: Iterable[Finding], *, answered: bool) -> Enrol | Join | None:
-    """Of tool calls, agent loops and the protocol. As for the other probes, but a run of which too little can be told
-    joins as well: each asks a part of the cases, and rare kinds of answers need many runs."""
-    if not answered:
-        return None
-    if past.baseline is None:
-        return Enrol()
-    moved = any(finding.verdict in (Verdict.DRIFT, Verdict.SUSPECT) for finding in findings)
-    return Join(past.baseline.id) if past.open_for_more and not moved else None
-
-
-def _eval_baseline_change(past: Past, drift: Verdict, *, new: bool) -> Enrol | Join | None:
-    """One baseline has the runs of all versions of a suite: what is mostly new to it joins, as a first run enrols."""
-    if past.baseline is None:
-        return Enrol()
-    unchanged = drift not in (Verdict.DRIFT, Verdict.SUSPECT) if new else drift is Verdict.OK
-    return Join(past.baseline.id) if unchanged else None
 
 
 def _served_model(samples: Sequence[Sample]) -> str | None:
