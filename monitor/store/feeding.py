@@ -35,6 +35,7 @@ from monitor.store.baselines import hold
 from monitor.store.enrolments import Kept, Window
 from monitor.store.escalations import escalated
 from monitor.store.records import EvidenceRecord
+from monitor.store.stream_first import first_rounds
 from monitor.store.stream_records import EpochPlan, Fed
 from monitor.store.tables import EndpointEpoch, Run, Sample, StandingEvidence
 from monitor.store.vocabulary import EpochEnd, Trigger
@@ -119,9 +120,9 @@ def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[Endpoin
     fresh = made is not None and made.of_now
     if before is None:
         return stream_epochs.open_first(session, endpoint_id, plan, _baselines(session, run, made, None), at), fresh
-    if before.epoch.stack != fed.stack:
-        baselines = _baselines(session, run, made, before)
-        return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at), fresh
+    if row is not None and before.epoch.stack != fed.stack:
+        baselines, firsts = _baselines(session, run, made, before), _firsts(session, run, made, row)
+        return stream_epochs.change_stack(session, endpoint_id, plan, baselines, at, firsts), fresh
     if made is not None or (plan.streams.keys(), plan.escalation.keys()) != (
         before.streams.keys(),
         before.planned.keys(),
@@ -224,6 +225,30 @@ def _of_anchors(session: Session, run: Run, made: _Made | None, before: Endpoint
     return {
         key: [one for one in rounds if kept_of[key][0] <= one.at <= kept_of[key][1]] for key, rounds in found.items()
     }
+
+
+def _firsts(session: Session, run: Run, made: _Made | None, row: EndpointEpoch) -> Baselines:
+    """The first baselines for ever as they are scored now: those of anchors against what is enrolled now, those of
+    border inputs as they were."""
+    known = first_rounds(session, row)
+    spans = {key: (rounds[0].at, rounds[-1].at) for key, rounds in known.items() if key.tier is Tier.LOGPROBS}
+    found: dict[StreamKey, Sequence[Round]] = {key: known[key] for key in known if key.tier is Tier.BORDER}
+    kept = enrolments.current(session, run.endpoint_id) if made is None else made.kept
+    if kept is None or kept.whitened is None or not spans:
+        return found
+    since, until = min(first for first, _ in spans.values()), max(last for _, last in spans.values())
+    zone = run.started_at.tzinfo
+    window = Window(
+        run.endpoint_id,
+        kept.suite_version,
+        datetime.fromtimestamp(since, tz=zone),
+        datetime.fromtimestamp(until, tz=zone),
+    )
+    asked = enrolments.asked_in(session, window, {one.prompt for one in kept.whitened.enrolment.prompts})
+    scored = anchor_rounds(run.endpoint_id, kept.whitened, [(one.at, one.listings) for one in asked])
+    for key, (first, last) in spans.items():
+        found[key] = [one for one in scored.get(key, ()) if first <= one.at <= last]
+    return {key: rounds for key, rounds in found.items() if rounds}
 
 
 def _span(before: EndpointStreams, key: StreamKey) -> tuple[float, float]:

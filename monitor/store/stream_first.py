@@ -53,6 +53,14 @@ def against_first(session: Session, row: StreamEpoch) -> AgainstFirst | None:
     return history.against_first()
 
 
+def first_rounds(session: Session, epoch: EndpointEpoch) -> dict[StreamKey, Sequence[Round]]:
+    """Of the streams of an endpoint's last epoch the rounds of the first baseline that each ever had, as they were
+    scored then; those that had none are left out."""
+    rows = ((row, key) for row, key in places(session, epoch.id) if row.escalation == 0)
+    found = {key: _History(session, _steps(session, row)).first_ever() for row, key in rows}
+    return {key: rounds for key, rounds in found.items() if rounds}
+
+
 @dataclass(frozen=True)
 class _Step:
     """A stream within one epoch."""
@@ -89,6 +97,10 @@ class _History:
             means,
             began.last_at if means is not None and began is not None else None,
         )
+
+    def first_ever(self) -> Sequence[Round] | None:
+        every = range(len(self.steps))
+        return next((found for at in every if (found := self._first_of(at, len(self.steps)))), None)
 
     def _enrolments(self) -> tuple[Enrolment, Enrolment] | None:
         """The first one ever and the one that is new with the last epoch, of the stream that tells of them; None where

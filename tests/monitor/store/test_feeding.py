@@ -201,6 +201,22 @@ def test_another_stack_of_ours_keeps_the_baseline_and_forgets_the_evidence(made:
     assert [one.why for one in made.streams.epochs(made.endpoint.id)] == [EpochEnd.OUR_STACK, None]
 
 
+def test_the_first_baseline_is_scored_by_each_stack_of_ours_and_held_against_the_new_one(made: Made) -> None:
+    made.runs(120, feeds=False)
+    made.runs(9)
+    for number in (2, 3):
+        made.stack = f"stack-{number}"
+        made.runs(3)
+
+    first, *later = made.streams.epochs(made.endpoint.id)
+    assert first.against_first == {}
+    for count, epoch in enumerate(later, 1):
+        by_name = {key.probe_set: found for key, found in epoch.against_first.items()}
+        assert by_name.keys() == {*SCORED}
+        assert {found.comparison for found in by_name.values()} == {count}
+        assert all(found.level is not None and abs(found.level.value) < 1e-6 for found in by_name.values())
+
+
 def test_a_drift_that_began_before_our_upgrade_is_not_taken_into_the_baseline(made: Made) -> None:
     made.runs(120)
     levels = made.score_stream().calibration

@@ -166,6 +166,8 @@ def test_another_stack_of_ours_keeps_their_levels_and_takes_no_drift_into_them(m
     after = made.score_stream()
     assert after.bets is not None
     assert (after.baseline, after.calibration) == (before.baseline, before.calibration)
+    (_, epoch) = made.streams.epochs(made.endpoint.id)
+    assert [found.level is not None for found in epoch.against_first.values()] == [True]
     made.watch(40)
     assert made.streams.states(made.endpoint.id).state.level is Level.DRIFT
 
