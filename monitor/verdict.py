@@ -203,22 +203,60 @@ class VariantRates(VariantShare):
     p: float | None = None
 
 
+class SightingValue(_Document):
+    """What a run saw of one feature of a change: log-likelihoods of its states, in the order of docs/detection.md."""
+
+    feature: str
+    logs: tuple[float, ...]
+
+
+class ExplainedValue(_Document):
+    """What the reference says of causes that it computed: by candidate, nats beyond what was believed before, and
+    log-odds of the size of the shift; `divergences` are nats a first token of one candidate from another."""
+
+    likelihoods: dict[str, float]
+    sizes: dict[str, float]
+    divergences: tuple[tuple[str, str, float], ...] = ()
+    ruler: str | None = None
+
+
+class CauseStatement(_Document):
+    """A cause of what changed, among all kinds that are known: what speaks for it and against it, and what it takes to
+    tell it from the next one. Weights rank, and promise no rate of errors."""
+
+    name: str
+    kind: str
+    weight: float
+    evidence: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    apart: str | None = None
+
+
 class Said(_Document):
-    """What is said of runs beside their checks."""
+    """What is said of runs beside their checks; `causes`, `ruler`: of their check as far as it was judged by then."""
 
     rates: tuple[RateValue, ...] = ()
     variants: tuple[VariantRates, ...] = ()
     loops: tuple[LoopValue, ...] = ()
     parameters: tuple[ParameterValue, ...] = ()
     protocol: ProtocolStatement | None = None
+    sightings: tuple[SightingValue, ...] = ()
+    explained: ExplainedValue | None = None
+    causes: tuple[CauseStatement, ...] = ()
+    ruler: str | None = None
 
     def beside(self, other: Said) -> Said:
+        """Of causes what the later one says, which knows more."""
         return Said(
             rates=self.rates + other.rates,
             variants=self.variants + other.variants,
             loops=self.loops + other.loops,
             parameters=self.parameters + other.parameters,
             protocol=self.protocol or other.protocol,
+            sightings=self.sightings + other.sightings,
+            explained=self.explained or other.explained,
+            causes=other.causes or self.causes,
+            ruler=other.ruler or self.ruler,
         )
 
 
@@ -286,6 +324,10 @@ class VerdictDocument(_Document):
     baselines: tuple[BaselineValue, ...] = ()
     saved: bool = True
     checks: tuple[Check, ...] = ()
+    causes: tuple[CauseStatement, ...] = ()
+    ruler: str | None = Field(
+        default=None, description="how far log-probabilities moved beside what profiles would make"
+    )
     latency: tuple[LatencyValue, ...] = ()
     latency_moves: tuple[LatencyMoveValue, ...] = ()
     load: LoadStatement | None = None

@@ -24,7 +24,8 @@ from monitor.drift.draws import NOT_LISTED, Draws
 from monitor.drift.evidence import Factors, StreamKey, Tier
 from monitor.drift.features import Feature
 from monitor.drift.observation import Observation
-from monitor.drift.sampler import ALTERNATIVES, of_sampler
+from monitor.drift.run_sightings import of_draws
+from monitor.drift.sampler import of_sampler
 from monitor.drift.shift import ShiftTest, prepare, shift_test
 from monitor.drift.sightings import Sighting
 
@@ -33,9 +34,7 @@ Floats = NDArray[np.float64]
 LISTED, ANSWERS = 20, 2
 RELABELLINGS = 199
 ENROLLED_RUNS = 5
-STREAM = StreamKey("endpoint", Tier.SAMPLING, "draws-1")
-# Which state of the sampler each of its alternatives speaks for.
-_STATES = {"temperature": "temperature", "top_p": "top-p", "a short list": "top-k", "a penalty": "penalty"}
+STREAM = StreamKey("endpoint", Tier.SAMPLING, "draws")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,22 +146,8 @@ def copies_of(p: Floats, each: int, rng: np.random.Generator) -> Draws:
 
 def sampled(draws: Draws) -> list[Sighting]:
     """What draws say of copies, and of the sampler; answers that are all alike are no draws."""
-    copied = of_collisions(STREAM, 0.0, draws).says
-    if not isinstance(copied, Factors):
+    copied = of_collisions(STREAM._replace(probe_set="copies"), 0.0, draws)
+    if not isinstance(copied.says, Factors):
         return []
-    found = [Sighting.tested(Feature.COLLISIONS, sum(copied.factors) / len(copied.factors))]
-    said = of_sampler(STREAM, 0.0, draws).says
     alike = all(len(set(draws.ids[draws.prompts == prompt].tolist())) == 1 for prompt in np.unique(draws.prompts))
-    if not alike and isinstance(said, Factors):
-        found.append(Sighting.of(Feature.SAMPLER, _of_states(said.factors)))
-    return found
-
-
-def _of_states(factors: Sequence[float]) -> dict[str, float]:
-    """Log of the mean factor of each state's alternatives, beside 0 for as asked."""
-    states: dict[str, list[float]] = {}
-    for alternative, factor in zip(ALTERNATIVES, factors, strict=True):
-        state = next(state for begins, state in _STATES.items() if alternative.name.startswith(begins))
-        states.setdefault(state, []).append(factor)
-    means = {state: sum(each) / len(each) for state, each in states.items()}
-    return {"as-asked": 0.0} | {state: float(np.log(max(1e-300, mean))) for state, mean in means.items()}
+    return of_draws([copied] if alike else [copied, of_sampler(STREAM, 0.0, draws)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from monitor import clock
 from monitor.check.ask import Asked
 from monitor.check.baseline_change import baseline_change, eval_baseline_change, wide_baseline_change
+from monitor.check.causes import CheckCauses
 from monitor.check.conclude import (
     check_of,
     counted_verdicts,
@@ -40,6 +41,7 @@ from monitor.config import EndpointConfig
 from monitor.drift.findings import Finding
 from monitor.drift.latency_past import REACH
 from monitor.drift.rule import Verdict, roll_up
+from monitor.drift.run_sightings import of_draws, of_greedy
 from monitor.drift.stack import stack_digest
 from monitor.redaction import redact_known
 from monitor.standing import STREAMS
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from monitor.drift.evidence import Evidence
     from monitor.drift.listing import Listing
     from monitor.drift.observation import Observation
+    from monitor.drift.sightings import Sighting
     from probes.loops.plan import LoopPlan
     from probes.tools.plan import ToolPlan
 
@@ -99,6 +102,7 @@ class AskedCheck:
         self._rounds_a_day = rounds_a_day
         self._enrolled = False
         self._baselines: list[BaselineValue] = []
+        self._causes = CheckCauses()
 
     def finish(self, started: datetime) -> VerdictDocument:
         planned = self._planned
@@ -114,13 +118,15 @@ class AskedCheck:
             before = self._ledger.found_before(plan.probe)
             if before is not None:
                 checks += [one for one in checks_of(before.evidence) if one.probe != STREAMS]
-                said = said.beside(said_of(before.evidence))
+                told = said_of(before.evidence)
+                said = said.beside(told)
+                self._causes.recall(told)
                 fidelity = fidelity_of(before.evidence, self._judge.allowed) or fidelity
                 self._enrolled = self._enrolled or before.role is BaselineRole.ENROLMENT
                 moved = moved or moves_before(before.evidence)
             elif plan.probe is ProbeKind.LATENCY:
-                check, moved = self._finish_latency(found_speed, samples, started)
-                checks, said = [*checks, check], said.beside(Said(rates=found_speed.rates))
+                check, moved, told = self._finish_latency(found_speed, samples, started)
+                checks, said = [*checks, check], said.beside(told)
             elif planned.tools is not None and plan.probe is ProbeKind.TOOL_CALLS:
                 found, told = self._finish_tools(planned.tools, samples)
                 checks, said = checks + found, said.beside(told)
@@ -144,6 +150,7 @@ class AskedCheck:
                 checks += [self._check_of(kind, judged, samples) for kind in judged.checks]
                 if plan.probe is ProbeKind.LOGPROBS:
                     fidelity = fidelity_statement(judged.found.fidelity, judged.allowed)
+        causes, ruler = self._causes.told()
         checks += checks_of(self._ledger.streams_told())
         everything = self._asked.all_samples
         return VerdictDocument(
@@ -157,6 +164,8 @@ class AskedCheck:
             baselines=tuple(self._baselines),
             saved=self._ledger.writes,
             checks=tuple(checks),
+            causes=causes,
+            ruler=ruler,
             latency=found_speed.values,
             latency_moves=moved,
             load=found_speed.load,
@@ -198,12 +207,13 @@ class AskedCheck:
         judged = self._judge.judge(
             probe, samples, past, no_baseline_reason=self._no_baseline_reason(), shares=self._planned.shares
         )
+        evidence = evidence_records(judged.found, judged.checks, Reported.of(samples).total, judged.served)
         role = self._ledger.finish(
             probe,
             replace(
                 self._result(samples),
                 observations=judged.material.new,
-                evidence=evidence_records(judged.found, judged.checks, Reported.of(samples).total, judged.served),
+                evidence=with_said(evidence, self._causes.take_judged(judged)),
                 metric_points=metric_points(judged.found, judged.checks),
                 baseline=baseline_change(past, judged) if self._may_be_baseline else None,
                 fed=self._fed(
@@ -246,7 +256,7 @@ class AskedCheck:
         moved = [finding for name, finding in findings.items() if name.startswith(ProbeKind.TOOL_CALLS.value)]
         findings |= ambiguous_of(self._planned.doubtful)
         told = tool_variants(answers.now, answers.reference, variants_of(samples))
-        said = Said(rates=rate_values(answers), variants=told)
+        said = Said(rates=rate_values(answers), variants=told).beside(self._causes.take_tools(findings))
         role = self._ledger.finish(
             ProbeKind.TOOL_CALLS,
             replace(
@@ -284,7 +294,7 @@ class AskedCheck:
         said = Said(
             parameters=parameter_values(answers, found.before),
             protocol=protocol_statement(answers, found, self._endpoint.prices),
-        )
+        ).beside(self._causes.take_protocol(findings))
         role = self._ledger.finish(
             ProbeKind.PROTOCOL,
             replace(
@@ -309,7 +319,10 @@ class AskedCheck:
         found = assessed(
             self._ledger.endpoint_id, answers, past, self._no_baseline_reason(), shares=self._planned.shares
         )
-        return self._finish_watched(ProbeKind.SAMPLING, samples, answers, past, found.finding, found.evidence)
+        seen = of_draws(found.evidence)
+        return self._finish_watched(
+            ProbeKind.SAMPLING, samples, answers, past, found.finding, found.evidence, seen=seen
+        )
 
     def _finish_greedy(self, samples: Sequence[Sample]) -> Check:
         from monitor.check.greedy import assessed
@@ -321,7 +334,8 @@ class AskedCheck:
         found = assessed(
             self._ledger.endpoint_id, answers, past, self._no_baseline_reason(), shares=self._planned.shares
         )
-        return self._finish_watched(ProbeKind.GREEDY, samples, answers, past, found.finding, found.evidence)
+        seen = [of_greedy(answers, [one for run in past.runs for one in run.observations])]
+        return self._finish_watched(ProbeKind.GREEDY, samples, answers, past, found.finding, found.evidence, seen=seen)
 
     def _finish_border(self, asked: BorderInputs | Enrolling, samples: Sequence[Sample]) -> Check:
         from monitor.drift.border_run import assess_border
@@ -341,6 +355,8 @@ class AskedCheck:
         finding: Finding,
         told: tuple[Evidence, ...],
         border: BorderInputs | None = None,
+        *,
+        seen: Sequence[Sighting | None] = (),
     ) -> Check:
         """A probe of which streams make more than a run does."""
         self._compared_with(past)
@@ -351,7 +367,7 @@ class AskedCheck:
             replace(
                 self._result(samples),
                 observations=answers,
-                evidence=[record_of(probe.value, finding, tokens)],
+                evidence=with_said([record_of(probe.value, finding, tokens)], self._causes.take(seen, [finding])),
                 baseline=change,
                 fed=self._fed({}, samples, evidence=told, border=border),
             ),
@@ -373,6 +389,7 @@ class AskedCheck:
         # A category's name is the suite's own, and stays out of the store.
         told = eval_variants(answers.now, answers.reference, grading.variants)
         said = Said(rates=rate_values(answers, grading.items), variants=told)
+        said = said.beside(self._causes.take((), [found.drift]))
         kept = said.model_copy(update={"rates": said.rates[:1]})
         graded = any(one.grade.right is not None for one in answers.now)
         room = new or len(accepted) < MOST_BASELINE_RUNS
@@ -410,6 +427,7 @@ class AskedCheck:
         )
         tokens, findings = Reported.of(samples).total, findings_of(found)
         said = Said(rates=rate_values(answers), loops=loop_values(plan, answers))
+        said = said.beside(self._causes.take((), found.drift.values()))
         role = self._ledger.finish(
             ProbeKind.AGENT_LOOPS,
             replace(
@@ -433,20 +451,21 @@ class AskedCheck:
 
     def _finish_latency(
         self, found: Speed, samples: Sequence[Sample], started: datetime
-    ) -> tuple[Check, tuple[LatencyMoveValue, ...]]:
+    ) -> tuple[Check, tuple[LatencyMoveValue, ...], Said]:
         span = Span(started - timedelta(days=REACH), started)
         moved = moves(found, lambda metric: self._ledger.past_points(metric, span), started)
         check = latency_check(found, moved, Reported.of(samples).total, self._planned.shares)
         evidence = latency_evidence(check, found, move_values(moved))
+        said = Said(rates=found.rates).beside(self._causes.take_times(check, moved=bool(moved)))
         self._ledger.finish(
             ProbeKind.LATENCY,
             replace(
                 self._result(samples),
-                evidence=with_said([evidence], Said(rates=found.rates)),
+                evidence=with_said([evidence], said),
                 metric_points=latency_points(found),
             ),
         )
-        return check, move_values(moved)
+        return check, move_values(moved), said
 
     def _fed_of(
         self,

@@ -9,7 +9,15 @@ from monitor.render.latency import latency_table
 from monitor.render.rates import rate_text, rates_table
 from monitor.render.table import Row, Table
 from monitor.render.wording import counts_text, p_text, percent, percent_with, variant_name
-from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, Said, VariantRates, VerdictDocument
+from monitor.verdict import (
+    CauseStatement,
+    LoopValue,
+    ParameterValue,
+    ProtocolStatement,
+    Said,
+    VariantRates,
+    VerdictDocument,
+)
 from probes.parameters.judgement import Effect
 
 _CACHES = {"cached": "are answered from a cache", "fresh": "are answered afresh", "unclear": "tell nothing of a cache"}
@@ -18,6 +26,7 @@ _CACHES = {"cached": "are answered from a cache", "fresh": "are answered afresh"
 def said_tables(said: Said) -> list[Table]:
     """Those with anything to say."""
     tables = (
+        causes_table(said.causes, said.ruler),
         rates_table(said.rates),
         variants_table(said.variants),
         loops_table(said.loops),
@@ -35,8 +44,23 @@ def tables_of(document: VerdictDocument) -> list[Table]:
         loops=document.loops,
         parameters=document.parameters,
         protocol=document.protocol,
+        causes=document.causes,
+        ruler=document.ruler,
     )
     return [table for table in (latency_table(document), *said_tables(said)) if table]
+
+
+def causes_table(causes: Sequence[CauseStatement], ruler: str | None) -> Table:
+    """The likeliest first."""
+    rows = tuple(
+        Row(
+            (one.name, "" if one.kind == one.name else one.kind, percent(one.weight), "; ".join(one.evidence)),
+            "; ".join([*(f"against it: {words}" for words in one.against), *([one.apart] if one.apart else [])]),
+        )
+        for one in causes
+    )
+    after = () if ruler is None else (f"log-probabilities moved by {ruler}",)
+    return Table("cause", "What changed, by all that was seen", ("cause", "kind", "weight", "for it"), rows, after)
 
 
 def answer_tokens_text(document: VerdictDocument) -> str:
