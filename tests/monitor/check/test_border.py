@@ -40,14 +40,14 @@ SEED = b"border" * 6
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer prompts, and more of them a check; nothing else is."""
-    monkeypatch.setattr(checked, "SCREENED_ALONE", 100)
-    monkeypatch.setattr(checked, "ENROLLING", 600)
+    monkeypatch.setattr(checked, "SCREENED_ALONE", 200)
+    monkeypatch.setattr(checked, "ENROLLING", 1_000)
     monkeypatch.setattr(border_stages, "CANDIDATES", 14)
 
 
 @pytest.mark.usefixtures("small")
 def test_border_inputs_are_found_watched_and_another_model_is_seen_without_log_probabilities(tmp_path: Path) -> None:
-    data, model = DataDir(tmp_path / "data"), ScriptedModel(noise=0.25, logprobs=False)
+    data, model = DataDir(tmp_path / "data"), ScriptedModel(noise=0.15, logprobs=False)
     with ScriptedServer(model) as server:
         endpoint = endpoint_of(server.base_url, tmp_path)
         finding = [run_check(endpoint, OPTIONS, data, Silent())]
@@ -55,12 +55,12 @@ def test_border_inputs_are_found_watched_and_another_model_is_seen_without_log_p
             finding.append(run_check(endpoint, OPTIONS, data, Silent()))
             assert len(finding) < 9, finding[-1].checks
         watched = [finding.pop(), *(run_check(endpoint, OPTIONS, data, Silent()) for _ in range(2))]
-        model.change = 3.0
+        model.change = 60.0
         changed = run_check(endpoint, OPTIONS, data, Silent())
 
     assert finding[0].enrolled
     assert all(said(one).startswith("finding border inputs, ") for one in finding)
-    assert "screening: 0 of 300" in said(finding[0])
+    assert "screening: 0 of 600" in said(finding[0])
     assert {one.verdict for one in (*finding, *watched)} == {Verdict.INCONCLUSIVE}
     assert all(abs(one.checks[0].value or 0.0) < 0.4 for one in watched)
     check = changed.checks[0]
@@ -89,7 +89,7 @@ def test_an_endpoint_whose_answers_never_vary_is_told_so_and_asked_no_more(tmp_p
     for document in (done, again):
         (check,) = (one for one in document.checks if one.probe == "border")
         assert (check.verdict, document.cost.requests) == (Verdict.INAPPLICABLE, 0)
-        assert "none of 100 prompts varies" in check.reason
+        assert "none of 200 prompts varies" in check.reason
 
 
 def test_a_check_that_keeps_nothing_asks_as_the_first_one_does(tmp_path: Path) -> None:
