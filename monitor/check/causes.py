@@ -29,12 +29,13 @@ _FAMILIES: Mapping[str, Feature] = {
 
 
 class CheckCauses:
-    """Of one check; of a feature that two probes see the first sighting counts."""
+    """Of one check; of a feature that two probes see the first sighting counts. moved: whether earlier checks have
+    found a change that stands, as streams do."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, moved: bool = False) -> None:
         self._seen: dict[Feature, Sighting] = {}
         self._explained = Explained()
-        self._found = False
+        self._found = moved
 
     def take(
         self, seen: Iterable[Sighting | None], found: Iterable[Finding], explained: Explained | None = None

@@ -102,7 +102,7 @@ class AskedCheck:
         self._rounds_a_day = rounds_a_day
         self._enrolled = False
         self._baselines: list[BaselineValue] = []
-        self._causes = CheckCauses()
+        self._causes = CheckCauses(moved=ledger.streams_moved)
 
     def finish(self, started: datetime) -> VerdictDocument:
         planned = self._planned

@@ -47,6 +47,7 @@ from monitor.store import (
 from monitor.store.process import this_process
 from monitor.store.quantiles import Agg
 from monitor.store.series import Series, Span, Step
+from monitor.store.standing import standing_verdicts
 from monitor.usage import Reported, Tokens
 from probes.capabilities import Capabilities
 from probes.evals.grade import GRADERS
@@ -398,6 +399,15 @@ class Ledger:
             return []
         told = [one for run_id in self.run_ids for one in self._store.evidence(run_id) if one.metric == STREAMS]
         return told[-1:]
+
+    @property
+    def streams_moved(self) -> bool:
+        """Whether the endpoint's streams say that it moved, which nobody has accepted yet."""
+        if self._store is None or self._record is None:
+            return False
+        with self._store.sessions.read() as session:
+            standing = standing_verdicts(session, [self._record.id]).get(self._record.id, ())
+        return any(one.metric == STREAMS and one.verdict in (Verdict.SUSPECT, Verdict.DRIFT) for one in standing)
 
     def unfinished(self, status: RunStatus, error_code: str) -> dict[str, RunResult]:
         """How the runs that are still open end, by their ids."""

@@ -42,7 +42,8 @@ def test_prompts_are_private_to_an_installation_and_stay_the_same() -> None:
 
 def test_other_prompts_are_another_version() -> None:
     """Whoever changes them gives VERSION another value: answers to others are not counted together."""
-    assert (border.VERSION, border.plan(SEED, []).suite_sha256[:16]) == ("1", "d8718c85ad7ef8bb")
+    known = "d8718c85ad7ef8bb"  # pragma: allowlist secret
+    assert (border.VERSION, border.plan(SEED, []).suite_sha256[:16]) == ("1", known)
 
 
 def test_prompts_are_asked_in_turn_one_token_each() -> None:

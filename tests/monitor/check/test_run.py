@@ -19,12 +19,14 @@ from monitor.datadir import DataDir
 from monitor.drift.evidence import StreamKey, Tier
 from monitor.drift.rule import Verdict
 from monitor.drift.sequential import AverageProcess, Wealth
-from monitor.store import Store
+from monitor.standing import STREAMS
+from monitor.store import EvidenceRecord, RunResult, RunStatus, Store
 from monitor.store.streams import Streams
 from monitor.store.tables import EndpointCheck, Sample, Spending
 from probes.plan import ProbeKind
 from tests.endpoints.scripted_model import DrawingModel, ScriptedModel
 from tests.endpoints.server import Connection, Received, ScriptedServer
+from tests.monitor.store.material import start
 
 PRICES = {"input_usd_per_mtok": 1000.0, "output_usd_per_mtok": 1000.0}
 
@@ -87,6 +89,24 @@ def test_a_check_feeds_the_streams_of_its_endpoint_unless_it_keeps_nothing(tmp_p
     process = streams[StreamKey(record.id, Tier.PROTOCOL, "accounting")].process
     assert isinstance(process, AverageProcess)
     assert process.rounds == 1
+
+
+def test_while_streams_say_that_it_moved_each_check_tells_what_it_saw_of_that(tmp_path: Path) -> None:
+    data, options = DataDir(tmp_path / "data"), CheckOptions(probes=(ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING), n=16)
+    with ScriptedServer(ScriptedModel()) as server:
+        endpoint = endpoint_of(server, tmp_path)
+        run_check(endpoint, options, data, Silent())
+        before = run_check(endpoint, options, data, Silent())
+        with Store.open(data.database, at=clock.now()) as store:
+            (record,) = store.endpoints()
+            told = EvidenceRecord(STREAMS, STREAMS, "1", Verdict.DRIFT, counted=True)
+            run_id = store.begin_run(start(record.id), at=clock.now())
+            store.finish_run(run_id, RunResult(RunStatus.SUCCEEDED, evidence=[told]), at=clock.now())
+        after = run_check(endpoint, options, data, Silent())
+
+    assert before.causes == ()
+    assert after.causes != ()
+    assert {check.verdict for check in after.checks}.isdisjoint({Verdict.DRIFT, Verdict.SUSPECT})
 
 
 def test_draws_of_another_temperature_than_was_asked_for_are_drift(tmp_path: Path) -> None:
