@@ -35,7 +35,7 @@ ENROLLED_WITHIN_DAYS = 21.0
 COUNTED_ROUNDS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 48)
 # Anchors are asked twice each, and fewer of them are not enrolled.
 RESPONSES = tuple(ANCHOR_REPS * prompts for prompts in (LEAST_PROMPTS, 8, 16))
-BORDER_INPUTS = (LEAST_N, 5, 10, 20)
+BORDER_INPUTS = (3, 5, 10, 20)
 _SEED, _NONCE = bytes(32), bytes(NONCE_BYTES)
 # So many prompts are counted for the mean of their kind.
 _COUNTED = 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from probes.load.probe import Load
 
 DEFAULT_N = 40
+# Of log-probabilities and token counts; of border inputs alone one is enough.
 LEAST_N = 4
 MOST_N = 10_000
 # A call of one short argument takes about as many.
@@ -27,6 +28,11 @@ QUICK = (*PROBES, ProbeKind.TOOL_CALLS, ProbeKind.PROTOCOL)
 FULL = (*QUICK, ProbeKind.AGENT_LOOPS)
 # Those beyond the suites are for schedules: a run of theirs proves little by itself, and many add up.
 OFFERED = (*FULL, ProbeKind.SAMPLING, ProbeKind.GREEDY, ProbeKind.BORDER)
+
+
+def least_n(probes: Collection[ProbeKind | str]) -> int:
+    """Single-token requests that a check of these has to ask."""
+    return 1 if {ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING}.isdisjoint(probes) else LEAST_N
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,10 @@ class CheckOptions:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        if not LEAST_N <= self.n <= MOST_N:
+        if not least_n(self.probes) <= self.n <= MOST_N:
             raise UsageError(
-                f"--n {self.n} is not between {LEAST_N} and {MOST_N}.", remedy=f"The default is {DEFAULT_N}."
+                f"--n {self.n} is not between {least_n(self.probes)} and {MOST_N}.",
+                remedy=f"The default is {DEFAULT_N}.",
             )
         if self.answer_tokens is not None and self.answer_tokens < LEAST_ANSWER_TOKENS:
             raise UsageError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from monitor.check.askable import offers
 from monitor.check.enrolled import Enrolled
-from monitor.check.options import LEAST_N
+from monitor.check.options import least_n
 from monitor.config import EndpointConfig
 from monitor.config.service import Schedule
 from monitor.drift.evidence import Tier
@@ -107,7 +107,7 @@ def schedule_of(endpoint: EndpointConfig, made: Plan, by_tier: Mapping[Tier, Off
     }
     for tier in (Tier.LOGPROBS, Tier.BORDER):
         if tier in asked:
-            entry["n"] = max(LEAST_N, entry.get("n", 0), by_tier[tier].asked(asked[tier]))
+            entry["n"] = max(least_n(entry["probes"]), entry.get("n", 0), by_tier[tier].asked(asked[tier]))
     Schedule.model_validate(entry)
     return entry
 

@@ -141,13 +141,13 @@ class Extent:
     def cut(self, share: float) -> Extent:
         return replace(
             self,
-            n=max(LEAST_N, min(self.n - 1, int(self.n * share))),
+            n=max(min(self.n, LEAST_N), min(self.n - 1, int(self.n * share))),
             part=max(self.least, self.part * min(share, 0.98)),
         )
 
     @property
     def smallest(self) -> bool:
-        return self.n == LEAST_N and self.part <= self.least
+        return self.n <= LEAST_N and self.part <= self.least
 
 
 def make_plans(

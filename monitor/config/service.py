@@ -49,7 +49,7 @@ class Schedule(Section):
     catch_up: CatchUp = "skip"
     deadline: LongDuration | None = None
     probes: Annotated[tuple[Probe, ...], *NON_EMPTY] = ("logprobs", "accounting", "latency")
-    n: Annotated[int, Field(ge=4, le=10_000)] = 40
+    n: Annotated[int, Field(ge=1, le=10_000)] = 40
     load: StreamLoad | None = None
 
 

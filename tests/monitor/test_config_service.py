@@ -38,6 +38,8 @@ def load(tmp_path: Path, *lines: str) -> Config:
 # Each row: a section (line 10 of the file), the problem's key, and what is said of it.
 MISTAKES = [
     ("schedules: [ { id: a } ]", "schedules[0]", "needs every or cron"),
+    ("schedules: [ { id: a, every: 1h, n: 3 } ]", "schedules[0].n", "of logprobs and accounting is 4 at least"),
+    ("schedules: [ { id: a, every: 1h, n: 0, probes: [border] } ]", "schedules[0].n", "greater than or equal to 1"),
     ('schedules: [ { id: a, every: 1h, cron: "0 3 * * *" } ]', "schedules[0].cron", "is set beside every; keep one"),
     ("schedules: [ { id: a, every: 1h, tz: UTC } ]", "schedules[0].tz", "needs cron"),
     ('schedules: [ { id: a, cron: "0 3 * * *", jitter: 0.1 } ]', "schedules[0].jitter", "needs every"),
@@ -52,7 +54,6 @@ MISTAKES = [
     ("schedules: [ { id: a, every: 1h, load: { rate: 101 } } ]", "schedules[0].load.rate", "less than or equal to 100"),
     ("schedules: [ { id: a, every: 1h, load: { sizes: [] } } ]", "schedules[0].load.sizes", ""),
     ("schedules: [ { id: a, every: 1h, probes: [logprobs], load: {} } ]", "schedules[0].load", "needs latency"),
-    ("schedules: [ { id: a, every: 1h, n: 3 } ]", "schedules[0].n", "greater than or equal to 4"),
     ("schedules: [ { id: a, every: 1h, match: { tier: 1 } } ]", "schedules[0].match.tier", "put it in quotes"),
     ("schedules: [ { id: a, every: 1h }, { id: a, every: 1h } ]", "schedules[1].id", "is taken"),
     ("schedules: [ { id: default, every: 1h } ]", "schedules[0].id", "the schedule that defaults make"),

@@ -20,7 +20,7 @@ from monitor.api.resources.endpoints import effective, existing
 from monitor.api.shapes import SLUG, CheckId, EndpointFilter, Given, ModelFilter, ProviderFilter, Shape, Since, Until
 from monitor.api.state import ApiState
 from monitor.check.identity import identity_of
-from monitor.check.options import DEFAULT_N, LEAST_N, MOST_N, CheckOptions
+from monitor.check.options import DEFAULT_N, LEAST_N, MOST_N, CheckOptions, least_n
 from monitor.config.asking import MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
 from monitor.drift.rule import Verdict
 from monitor.errors import ConflictError, Finding, NotFoundError, RequestError, UsageError
@@ -99,9 +99,17 @@ class WantedCheck(Given):
     endpoint_id: str | None = Field(None, pattern=r"^ep_[0-9A-HJKMNP-TV-Z]{26}$")
     provider: str | None = Field(None, pattern=SLUG)
     model: str | None = Field(None, pattern=SLUG)
-    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=8)
-    n: int = Field(DEFAULT_N, ge=LEAST_N, le=MOST_N, description="single-token requests")
+    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=9)
+    n: int = Field(
+        DEFAULT_N, ge=1, le=MOST_N, description=f"single-token requests; {LEAST_N} at least of logprobs and accounting"
+    )
     load: WantedLoad | None = Field(None, description="for latency; the goodput is by the `slos` of the configuration")
+
+    @model_validator(mode="after")
+    def _asks_enough(self) -> Self:
+        if self.n < (least := least_n(self.probes)):
+            raise ValueError(f"needs n of {least} at least for logprobs and accounting")
+        return self
 
     @model_validator(mode="after")
     def _loads_what_is_asked(self) -> Self:

@@ -19,7 +19,16 @@ from monitor.errors import NotFoundError
 from monitor.store.browse_records import RunFilter
 from monitor.store.records import CheckRun, EvidenceRecord
 from monitor.store.vocabulary import BaselineRole, RunStatus, Trigger
-from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, RateValue, VariantRates
+from monitor.verdict import (
+    CauseStatement,
+    ExplainedValue,
+    LoopValue,
+    ParameterValue,
+    ProtocolStatement,
+    RateValue,
+    SightingValue,
+    VariantRates,
+)
 from probes.plan import Outcome, ProbeKind
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -99,6 +108,10 @@ class RunWithEvidence(RunDocument):
     loops: tuple[LoopValue, ...]
     parameters: tuple[ParameterValue, ...]
     protocol: ProtocolStatement | None
+    sightings: tuple[SightingValue, ...] = Field(description="what the run saw of features of a change")
+    explained: ExplainedValue | None = Field(description="what the reference says of causes that it computed")
+    causes: tuple[CauseStatement, ...] = Field(description="of the check as far as it was judged by then")
+    ruler: str | None
 
 
 class SampleDocument(Shape):
@@ -179,6 +192,10 @@ def _document(found: CheckRun) -> RunWithEvidence:
         loops=said.loops,
         parameters=said.parameters,
         protocol=said.protocol,
+        sightings=said.sightings,
+        explained=said.explained,
+        causes=said.causes,
+        ruler=said.ruler,
     )
 
 

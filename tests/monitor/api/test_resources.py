@@ -17,7 +17,16 @@ from monitor.check.recall import with_said
 from monitor.drift.rule import Verdict
 from monitor.store import EndpointRecord
 from monitor.store.vocabulary import RunStatus
-from monitor.verdict import LoopValue, ParameterValue, ProtocolStatement, RateValue, Said
+from monitor.verdict import (
+    CauseStatement,
+    ExplainedValue,
+    LoopValue,
+    ParameterValue,
+    ProtocolStatement,
+    RateValue,
+    Said,
+    SightingValue,
+)
 from probes.parameters.judgement import Effect
 from probes.plan import ProbeKind
 from tests.monitor.api.served import Api, assert_problem
@@ -128,6 +137,10 @@ def test_a_run_has_what_is_said_beside_its_evidence(api: Api, endpoint: Endpoint
         loops=(LoopValue(scenario="berths", rounds=4, passed=1, trials=2),),
         parameters=(ParameterValue(name="n", effect=Effect.IGNORED, before=Effect.ACTS),),
         protocol=ProtocolStatement(caching="fresh", replays=8),
+        sightings=(SightingValue(feature="counts", logs=(0.0, -5.0, -5.0, -5.0, -5.0)),),
+        explained=ExplainedValue(likelihoods={"w4-g64": 20.0}, sizes={}, divergences=(("w4-g64", "nf4", 0.1),)),
+        causes=(CauseStatement(name="w4-g64", kind="weights", weight=0.9, evidence=("first tokens moved",)),),
+        ruler="about 6 times what int8 would make",
     )
     kept = replace(result(), evidence=with_said(result().evidence, said))
     run_id = finished_run(api.store, endpoint.id, outcome=kept)

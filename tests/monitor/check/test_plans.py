@@ -71,7 +71,20 @@ def test_options_come_back_from_the_queue_as_they_went_in() -> None:
     assert "load" not in replace(loaded, probes=(ProbeKind.LOGPROBS,)).to_json()
 
 
-@pytest.mark.parametrize("stored", [{"probes": ["logprobs", "tea_leaves"]}, {"n": 1}, {"answer_tokens": 15}])
+def test_of_border_inputs_alone_fewer_may_be_asked() -> None:
+    assert CheckOptions.from_json({"probes": ["border"], "n": 3}).n == 3
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"probes": ["logprobs", "tea_leaves"]},
+        {"n": 1},
+        {"n": 3, "probes": ["border", "accounting"]},
+        {"n": 0, "probes": ["border"]},
+        {"answer_tokens": 15},
+    ],
+)
 def test_options_that_cannot_be_meant_are_refused(stored: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         CheckOptions.from_json(stored)
