@@ -66,25 +66,27 @@ def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_r
             tokens, sent = _mean(items, tokenizer), 2.0 if has_reference else 1.0
             enrols = -(-LEAST_ANSWERS // ANCHOR_REPS)
             rounds = tuple(one for one in SCORED_ROUNDS if enrols / one <= ENROLLED_WITHIN_DAYS)
-            return Offer(tier, rounds, RESPONSES, *tokens, ProbeKind.LOGPROBS, sent, enrols)
+            return Offer(tier, rounds, RESPONSES, *tokens, ProbeKind.LOGPROBS.value, sent, enrols)
         case Tier.BORDER:
             words = list(border.pool(_SEED).values())[:_COUNTED]
             items = tuple(_item(border.messages_of(one), 1) for one in words)
             finding = SCREENED if has_reference else SCREENED_ALONE
             enrols = -(-(SCREENING_ASKS * finding + ASKS * CANDIDATES) // ENROLLING)
-            return Offer(tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean(items, tokenizer), ProbeKind.BORDER, enrols=enrols)
+            return Offer(
+                tier, SCORED_ROUNDS, BORDER_INPUTS, *_mean(items, tokenizer), ProbeKind.BORDER.value, enrols=enrols
+            )
         case Tier.GREEDY:
             prompts = grammar.long_answers(_SEED, _NONCE, _COUNTED)
             items = tuple(_item(prompt.messages, GREEDY_TOKENS) for prompt in prompts)
             enrols = -(-LEAST_TOKENS // (greedy.ANSWERS * greedy.TOKENS))
             asked = (greedy.ANSWERS,)
-            return Offer(tier, COUNTED_ROUNDS, asked, *_mean(items, tokenizer), ProbeKind.GREEDY, enrols=enrols)
+            return Offer(tier, COUNTED_ROUNDS, asked, *_mean(items, tokenizer), ProbeKind.GREEDY.value, enrols=enrols)
         case Tier.SAMPLING:
             items = sampling.plan(_SEED).items
             draws = sampling.QUESTIONS * sampling.DRAWS
             enrols = -(-LEAST_DRAWS // draws)
             tokens, sent = _mean(items, tokenizer), len(items) / draws
-            return Offer(tier, COUNTED_ROUNDS, (draws,), *tokens, ProbeKind.SAMPLING, sent, enrols)
+            return Offer(tier, COUNTED_ROUNDS, (draws,), *tokens, ProbeKind.SAMPLING.value, sent, enrols)
         case Tier.CAPABILITY:
             planned = make_plans(
                 CheckOptions(probes=(ProbeKind.TOOL_CALLS,)),
@@ -99,7 +101,7 @@ def offer(tier: Tier, tokenizer: TokenizerBackend | None, at: datetime, *, has_r
                 COUNTED_ROUNDS,
                 (calls,),
                 *_mean(items, tokenizer),
-                ProbeKind.TOOL_CALLS,
+                ProbeKind.TOOL_CALLS.value,
                 len(items) / calls,
             )
     return None

@@ -134,6 +134,7 @@ def test_without_log_probabilities_border_inputs_are_planned(monitor: Monitor, s
     (chosen,) = found["chosen"]
     assert (found["schedule"]["probes"], found["schedule"]["n"]) == (["border"], chosen["requests"])
     assert found["options"][0]["ready_days"] > 14.0
+    assert "probes:\n  - border\n" in planned(monitor, detect="swap", within="1d").out
 
 
 def test_several_changes_are_planned_for_at_once(monitor: Monitor) -> None:
