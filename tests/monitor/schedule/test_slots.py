@@ -93,15 +93,18 @@ def test_a_sleep_is_made_up_for_by_one_check_at_most(schedule: Schedule, start: 
 def test_with_jitter_every_slot_still_comes_once_and_in_its_own_time(
     schedule: Schedule, start: datetime, jitter: float
 ) -> None:
-    first = schedule.slot_of(start)
-    length = schedule.next_slot(first) - first
-    times = [first + length * share / 40 for share in range(120)]
+    comes = [schedule.slot_of(start)]
+    while len(comes) < 5:
+        comes.append(schedule.next_slot(comes[-1]))
+    # Of lines such as `0,30 2,3 * * *` one slot is forty times as long as another.
+    times = [slot + (after - slot) * share / 40 for slot, after in pairwise(comes) for share in range(40)]
 
     slots = entered(schedule, times, CatchUp.ONCE, jitter)
 
     assert [schedule.slot_of(slot) for slot in slots] == slots
     assert all(schedule.next_slot(earlier) == later for earlier, later in pairwise(slots))
     for slot in slots:
+        length = schedule.next_slot(slot) - slot
         assert slot <= jittered(slot, "acme", jitter, length) <= slot + length * jitter
 
 
