@@ -30,6 +30,7 @@ from tests.monitor.store.material import AT, start
 
 SEED = b"b" * 32
 PROMPTS = list(border.pool(SEED))
+A_DAY = 4
 TOKENS = (b"yes", b"no", b"other")
 
 
@@ -39,7 +40,7 @@ def inputs_of(prompts: list[str]) -> BorderInputs:
 
 @dataclass
 class Made:
-    """An endpoint whose border inputs are asked every two hours, ten a round; `others`: the share of first tokens that
+    """An endpoint whose border inputs are asked every six hours, ten a round; `others`: the share of first tokens that
     another model gives."""
 
     store: Store
@@ -91,12 +92,12 @@ class Made:
         self, asked: BorderInputs | Enrolling, answers: list[Observation], trigger: Trigger = Trigger.SCHEDULE
     ) -> None:
         found = assess_border(self.endpoint.id, asked, answers, tokens=100)
-        fed = Fed(self.stack, evidence=found.evidence, tokens=100, rounds_a_day=12, border=found.inputs)
+        fed = Fed(self.stack, evidence=found.evidence, tokens=100, rounds_a_day=A_DAY, border=found.inputs)
         begun = replace(start(self.endpoint.id, ProbeKind.BORDER), trigger=trigger, suite_version=border.VERSION)
         run_id = self.store.begin_run(begun, at=self.at)
         result = RunResult(RunStatus.SUCCEEDED, observations=answers, fed=None if trigger is Trigger.CONFIRM else fed)
         self.store.finish_run(run_id, result, at=self.at + timedelta(seconds=30))
-        self.at += timedelta(hours=2)
+        self.at += timedelta(days=1) / A_DAY
 
     def _answer(self, prompt: str, rep: int = 0) -> Observation:
         token = b"another" if self.rng.random() < self.others else TOKENS[int(self.rng.choice(3, p=(0.55, 0.4, 0.05)))]
@@ -124,12 +125,12 @@ def test_from_border_inputs_to_levels_to_another_model(made: Made) -> None:
     made.watch(1)
     assert made.rows() == [(StreamTier.BORDER, True)]
     assert made.keys() == {made.inputs.probe_set}
-    made.watch(12 * 15)
+    made.watch(A_DAY * 16)
     assert made.score_stream().bets is not None
     assert made.streams.states(made.endpoint.id).state.level is Level.QUIET
 
     made.others = 1.0
-    made.watch(15)
+    made.watch(24)
 
     assert made.streams.states(made.endpoint.id).state.level is Level.DRIFT
     assert made.rows() == [(StreamTier.BORDER, True)]
@@ -156,7 +157,7 @@ def test_other_border_inputs_are_another_stream_in_their_place(made: Made) -> No
 
 
 def test_another_stack_of_ours_keeps_their_levels_and_takes_no_drift_into_them(made: Made) -> None:
-    made.watch(12 * 15)
+    made.watch(A_DAY * 16)
     before = made.score_stream()
     made.others = 0.6
     made.watch(3)
