@@ -18,7 +18,7 @@ from monitor.verdict import CauseStatement, Check, ExplainedValue, Said, Sightin
 from probes.plan import ProbeKind
 
 # Causes that are told, and the least belief in one.
-_MOST, _LEAST_WEIGHT = 4, 0.02
+_MOST, _LEAST_WEIGHT = 3, 0.05
 _FOUND = (Verdict.DRIFT, Verdict.SUSPECT)
 # What the families of tool calls tell of.
 _FAMILIES: Mapping[str, Feature] = {
@@ -115,7 +115,7 @@ def _statement(one: Attributed) -> CauseStatement:
         weight=one.cause.weight,
         evidence=one.evidence,
         against=one.against,
-        apart=None if one.apart is None else one.apart.words,
+        apart=None if one.apart is None or one.apart.tokens is None else one.apart.words,
     )
 
 

@@ -358,8 +358,9 @@ class AskedCheck:
         *,
         seen: Sequence[Sighting | None] = (),
     ) -> Check:
-        """A probe of which streams make more than a run does."""
-        self._compared_with(past)
+        """A probe of which streams make more than a run does. Border inputs are compared with those of enrolment."""
+        if probe is not ProbeKind.BORDER:
+            self._compared_with(past)
         tokens = Reported.of(samples).total
         change = wide_baseline_change(past, [finding], answered=bool(answers)) if self._may_be_baseline else None
         role = self._ledger.finish(

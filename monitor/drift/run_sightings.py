@@ -15,13 +15,13 @@ from monitor.drift.findings import Finding
 from monitor.drift.greedy import MARGIN
 from monitor.drift.interval import Interval
 from monitor.drift.observation import Observation
-from monitor.drift.rule import Verdict
+from monitor.drift.rule import SUSPECT_P, Verdict
 from monitor.drift.sampler import ALTERNATIVES
 from monitor.drift.shift import ShiftTest
 from monitor.drift.sightings import Sighting
 
-# Counts are exact: above this p they are the baseline's.
-_MOVED_P = 1e-3
+# Counts are exact: what is suspected of them is seen, and what is neither that nor none at all is not known.
+_MOVED_P = SUSPECT_P
 # Log-odds against what counts say, as in `causes`.
 _UNLIKELY = -12.0
 # Which state of the sampler each of its alternatives speaks for.
@@ -35,7 +35,7 @@ def of_counts(test: CountTest | None) -> Sighting | None:
     if test is None or test.p is None or test.moved is None:
         return None
     if test.p > _MOVED_P:
-        return Sighting.certain(Feature.COUNTS, "same")
+        return None if test.moved else Sighting.certain(Feature.COUNTS, "same")
     if not test.moved:
         return Sighting.certain(Feature.COUNTS, "varying", 0.9)
     moved = "more" if test.moved > 0 else "fewer"

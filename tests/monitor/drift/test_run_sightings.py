@@ -46,6 +46,13 @@ def test_counts_are_the_same_or_moved_by_a_constant_or_otherwise(test: CountTest
     assert (seen.feature, seen.state) == (Feature.COUNTS, state)
 
 
+def test_counts_that_may_have_moved_are_not_the_same() -> None:
+    assert of_counts(counts(9, 0.2)) is None
+    suspected = of_counts(counts(9, 0.005, offset=9))
+    assert suspected is not None
+    assert suspected.state == "more"
+
+
 def test_counts_that_are_not_known_are_no_sighting() -> None:
     assert of_counts(None) is None
     assert of_counts(counts(None, None)) is None
