@@ -42,11 +42,17 @@ def test_a_body_that_is_not_json(api: Api) -> None:
 
 
 def test_a_body_with_wrong_values_names_each_place_and_no_value(api: Api) -> None:
-    wanted = {"endpoint_id": CANARY, "n": 1, "probes": ["nothing"], "extra": 1}
+    wanted = {"endpoint_id": CANARY, "n": 0, "probes": ["nothing"], "extra": 1}
     problem = assert_problem(api.admin.post("/api/v1/checks", json=wanted), 422, "request_invalid")
     pointers = {error["pointer"] for error in problem["errors"]}
     assert pointers == {"/body/endpoint_id", "/body/n", "/body/probes/0", "/body/extra"}
     assert CANARY not in str(problem)
+
+
+def test_of_log_probabilities_four_requests_are_the_fewest(api: Api) -> None:
+    wanted = {"provider": "acme", "n": 3, "probes": ["border", "logprobs"]}
+    problem = assert_problem(api.admin.post("/api/v1/checks", json=wanted), 422, "request_invalid")
+    assert "needs n of 4 at least for logprobs and accounting" in str(problem)
 
 
 @pytest.mark.parametrize(
