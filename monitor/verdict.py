@@ -204,7 +204,7 @@ class VariantRates(VariantShare):
 
 
 class SightingValue(_Document):
-    """What a run saw of one feature of a change: log-likelihoods of its states, in the order of docs/detection.md."""
+    """What a run saw of one feature of a change: log-likelihoods of its states, the unchanged one first."""
 
     feature: str
     logs: tuple[float, ...]

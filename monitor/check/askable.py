@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from monitor.check.border import ENROLLING
-from monitor.check.options import LEAST_N, CheckOptions
+from monitor.check.options import CheckOptions
 from monitor.check.own import NONCE_BYTES
 from monitor.check.plans import Drawn, Extent, make_plans
 from monitor.check.sizes import size_of
-from monitor.config.asking import LONGEST_ASKING_S
+from monitor.config.asking import LEAST_N, LONGEST_ASKING_S
 from monitor.drift.anchors import LEAST_PROMPTS
 from monitor.drift.border import ASKS, CANDIDATES, SCREENED, SCREENING_ASKS
 from monitor.drift.border_stages import SCREENED_ALONE

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from monitor.check.budget import Budget
+from monitor.config.asking import LEAST_N
 from monitor.errors import UsageError
 from probes.plan import ProbeKind
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from probes.load.probe import Load
 
 DEFAULT_N = 40
-# Of log-probabilities and token counts; of border inputs alone one is enough.
-LEAST_N = 4
 MOST_N = 10_000
 # A call of one short argument takes about as many.
 LEAST_ANSWER_TOKENS = 16
@@ -31,7 +30,7 @@ OFFERED = (*FULL, ProbeKind.SAMPLING, ProbeKind.GREEDY, ProbeKind.BORDER)
 
 
 def least_n(probes: Collection[ProbeKind | str]) -> int:
-    """Single-token requests that a check of these has to ask."""
+    """Single-token requests that a check of these has to ask: of border inputs alone one is enough."""
     return 1 if {ProbeKind.LOGPROBS, ProbeKind.ACCOUNTING}.isdisjoint(probes) else LEAST_N
 
 

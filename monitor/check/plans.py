@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from monitor.check.asked_beside import foreseen_beside
 from monitor.check.budget import Budget, Spend
-from monitor.check.options import LEAST_N, CheckOptions
+from monitor.check.options import CheckOptions
 from monitor.check.sizes import Sizes, size_of
 from monitor.config import EndpointConfig, Prices
-from monitor.config.asking import LADDER, LONGEST_ASKING_S, STREAMS
+from monitor.config.asking import LADDER, LEAST_N, LONGEST_ASKING_S, STREAMS
 from monitor.errors import BudgetError, UsageError
 from monitor.usage import Tokens
 from probes import accounting, greedy, latency, logprobs, sampling

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Of one check: a worker is left two minutes to judge the answers before Celery ends it.
 LONGEST_ASKING_S = 420.0
+# Single-token requests of a check that reads log-probabilities or token counts.
+LEAST_N = 4
 # Twelve counts against twelve are the fewest that can prove a change; a few more outlive lost answers.
 LADDER = 16
 # The latency probe's own budget: a median with an interval, and fifteen gaps a stream.

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from monitor.config.asking import LEAST_N
 from monitor.config.base_url import forbidden_base_url, split_url
 from monitor.config.places import Finding, Place, PlainSection, places, repeated
 from monitor.config.service import DEFAULT_SCHEDULE
 from monitor.config.suggestion import suggestion
-
-# Single-token requests of a check by these probes.
-_LEAST_N = 4
 
 LISTS = ("schedules", "rules", "channels", "routes", "maintenance")
 
@@ -48,8 +46,8 @@ def _schedule(place: Place) -> Iterator[Finding]:
     if every is None and cron is not None and section.get("jitter") is not None:
         yield (*place.path, "jitter"), "needs every; cron comes due to the minute"
     asked, n = section.get("probes") or ("logprobs",), section.get("n")
-    if isinstance(n, int) and n < _LEAST_N and ("logprobs" in asked or "accounting" in asked):
-        yield (*place.path, "n"), f"of logprobs and accounting is {_LEAST_N} at least"
+    if isinstance(n, int) and n < LEAST_N and ("logprobs" in asked or "accounting" in asked):
+        yield (*place.path, "n"), f"of logprobs and accounting is {LEAST_N} at least"
     if section.get("load") is not None and "latency" not in (section.get("probes") or ("latency",)):
         yield (*place.path, "load"), "needs latency among the probes; nothing else is asked under a load"
 

@@ -60,7 +60,9 @@ def causes_table(causes: Sequence[CauseStatement], ruler: str | None) -> Table:
         for one in causes
     )
     after = () if ruler is None else (f"log-probabilities moved by {ruler}",)
-    return Table("cause", "What changed, by all that was seen", ("cause", "kind", "weight", "for it"), rows, after)
+    return Table(
+        "cause", "What changed, by all that was seen", ("cause", "kind", "weight", "speaks for it"), rows, after
+    )
 
 
 def answer_tokens_text(document: VerdictDocument) -> str:

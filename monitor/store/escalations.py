@@ -16,7 +16,8 @@ from monitor.drift.score_stream import StreamRule
 from monitor.store import stream_adding
 from monitor.store.entries import CheckEntry, CheckRequest
 from monitor.store.stream_recorded import current
-from monitor.store.tables import EndpointCheck, EndpointEpoch
+from monitor.store.stream_rows import open_epoch_or_none
+from monitor.store.tables import EndpointCheck
 from monitor.store.vocabulary import Trigger
 from probes.plan import ProbeKind
 
@@ -69,9 +70,7 @@ def next_check(
 
 
 def _open(session: Session, endpoint_id: str) -> _Open | None:
-    epoch = session.scalars(
-        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
-    ).one_or_none()
+    epoch = open_epoch_or_none(session, endpoint_id)
     if epoch is None or not epoch.escalation:
         return None
     now = current(session, epoch)

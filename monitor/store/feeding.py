@@ -37,6 +37,7 @@ from monitor.store.escalations import escalated
 from monitor.store.records import EvidenceRecord
 from monitor.store.stream_first import first_rounds
 from monitor.store.stream_records import EpochPlan, Fed
+from monitor.store.stream_rows import open_epoch_or_none
 from monitor.store.tables import EndpointEpoch, Run, Sample, StandingEvidence
 from monitor.store.vocabulary import EpochEnd, Trigger
 from probes.plan import ProbeKind
@@ -87,7 +88,7 @@ def feed(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord |
 
 def _escalated(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRecord | None:
     """Into the open escalation. Where the epoch is over, or asks other streams by now, it is said to nobody."""
-    row = _open_row(session, run.endpoint_id)
+    row = open_epoch_or_none(session, run.endpoint_id)
     now = None if row is None else stream_recorded.current(session, row)
     if now is None or now.ended(at.timestamp(), fed.stack) is not None:
         return None
@@ -99,16 +100,10 @@ def _escalated(session: Session, run: Run, fed: Fed, at: datetime) -> EvidenceRe
     return _told(session, run, added.streams) if added.sequences else None
 
 
-def _open_row(session: Session, endpoint_id: str) -> EndpointEpoch | None:
-    return session.scalars(
-        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
-    ).one_or_none()
-
-
 def _opened(session: Session, run: Run, fed: Fed, at: datetime) -> tuple[EndpointStreams, bool]:
     """The open epoch as it is to be for this run, and whether the run's own answers are part of a new enrolment."""
     endpoint_id = run.endpoint_id
-    row = _open_row(session, endpoint_id)
+    row = open_epoch_or_none(session, endpoint_id)
     before = None if row is None else stream_recorded.current(session, row)
     rules = _rules(run, fed, before)
     plan = EpochPlan(fed.stack, rules, escalated(rules))

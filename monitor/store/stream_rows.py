@@ -52,11 +52,15 @@ class Beginning(NamedTuple):
     first: tuple[Round, ...] | None = None
 
 
-def open_epoch(session: Session, endpoint_id: str) -> EndpointEpoch:
-    """Raises EvidenceRefusedError where none is."""
-    found = session.scalars(
+def open_epoch_or_none(session: Session, endpoint_id: str) -> EndpointEpoch | None:
+    return session.scalars(
         select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
     ).one_or_none()
+
+
+def open_epoch(session: Session, endpoint_id: str) -> EndpointEpoch:
+    """Raises EvidenceRefusedError where none is."""
+    found = open_epoch_or_none(session, endpoint_id)
     if found is None:
         raise EvidenceRefusedError(
             f"No epoch of endpoint {endpoint_id} is open.", remedy="Open one with the streams that are to be watched."

@@ -15,6 +15,7 @@ from monitor.store.changes import log_change
 from monitor.store.endpoints import find_endpoint
 from monitor.store.stream_epochs import plan_of, rounds, turn
 from monitor.store.stream_recorded import current
+from monitor.store.stream_rows import open_epoch_or_none
 from monitor.store.tables import EndpointEpoch, EndpointLook
 from monitor.store.vocabulary import ChangeKind, EpochEnd, StreamLevel
 
@@ -29,9 +30,7 @@ def settle(session: Session, endpoint_id: str, at: datetime) -> EndpointStreams 
     """
     find_endpoint(session, endpoint_id)
     hold(session, endpoint_id)
-    epoch = session.scalars(
-        select(EndpointEpoch).where(EndpointEpoch.endpoint_id == endpoint_id, EndpointEpoch.closed_at.is_(None))
-    ).one_or_none()
+    epoch = open_epoch_or_none(session, endpoint_id)
     drifted_at = None if epoch is None else _drifted_at(session, epoch)
     if epoch is None or drifted_at is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self, get_args
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -20,8 +20,9 @@ from monitor.api.resources.endpoints import effective, existing
 from monitor.api.shapes import SLUG, CheckId, EndpointFilter, Given, ModelFilter, ProviderFilter, Shape, Since, Until
 from monitor.api.state import ApiState
 from monitor.check.identity import identity_of
-from monitor.check.options import DEFAULT_N, LEAST_N, MOST_N, CheckOptions, least_n
-from monitor.config.asking import MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
+from monitor.check.options import DEFAULT_N, MOST_N, CheckOptions, least_n
+from monitor.config.asking import LEAST_N, MOST_PER_SECOND, MOST_PROMPT_TOKENS, MOST_STREAMS
+from monitor.config.service import Probe
 from monitor.drift.rule import Verdict
 from monitor.errors import ConflictError, Finding, NotFoundError, RequestError, UsageError
 from monitor.store.browse_records import CheckFilter
@@ -55,9 +56,6 @@ _EVENT = {
 }
 
 PromptTokens = Annotated[int, Field(gt=0, le=MOST_PROMPT_TOKENS)]
-ProbeName = Literal[
-    "logprobs", "accounting", "latency", "tool_calls", "protocol", "agent_loops", "sampling", "greedy", "border"
-]
 
 
 class CheckDocument(Shape):
@@ -99,7 +97,7 @@ class WantedCheck(Given):
     endpoint_id: str | None = Field(None, pattern=r"^ep_[0-9A-HJKMNP-TV-Z]{26}$")
     provider: str | None = Field(None, pattern=SLUG)
     model: str | None = Field(None, pattern=SLUG)
-    probes: list[ProbeName] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=9)
+    probes: list[Probe] = Field(["logprobs", "accounting", "latency"], min_length=1, max_length=len(get_args(Probe)))
     n: int = Field(
         DEFAULT_N, ge=1, le=MOST_N, description=f"single-token requests; {LEAST_N} at least of logprobs and accounting"
     )

@@ -15,29 +15,12 @@ from monitor.drift.border_stages import Enrolling
 from monitor.drift.evidence import Inapplicable, Scores, Tier
 from monitor.drift.observation import Observation
 from monitor.drift.rule import Verdict
-from probes.border import Ask
+from probes.border import HOT, Ask
+from tests.monitor.drift.first_tokens import first_token
 
 INPUTS = BorderInputs(
     tuple(BorderInput(f"p{place}", (b"a", b"b", b"c"), (58 - place // 3, 40 + place // 3, 2)) for place in range(20))
 )
-
-
-def observation(
-    prompt: str, token: bytes | None, *, key: str = "border-", rep: int = 0, answer: str | None = None
-) -> Observation:
-    return Observation(
-        item_key=f"{key}{prompt}",
-        rep=rep,
-        anchor=True,
-        tokens=(),
-        logprobs=np.array([]),
-        sampled=token,
-        reference_tokens=(),
-        expected={},
-        prompt_tokens=None,
-        expected_prompt_tokens=None,
-        response_id=answer,
-    )
 
 
 def drawn(rng: np.random.Generator, of: int = 20, others: float = 0.0) -> list[Observation]:
@@ -46,7 +29,7 @@ def drawn(rng: np.random.Generator, of: int = 20, others: float = 0.0) -> list[O
     for place in rng.permutation(np.arange(of) % 20):
         shares = np.array(INPUTS.inputs[place].counts) / 100.0
         token = b"abc"[int(rng.choice(3, p=shares))] if rng.random() >= others else ord("z")
-        found.append(observation(f"p{place}", bytes([token])))
+        found.append(first_token(f"p{place}", bytes([token])))
     return found
 
 
@@ -111,7 +94,7 @@ def test_p_is_the_share_of_the_ways_to_deal_the_answers(now: list[bytes], first:
 
 
 def test_a_stream_is_told_the_scores_of_its_own_border_inputs() -> None:
-    found = assessed([*drawn(np.random.default_rng(2)), observation("p3", None, rep=7)])
+    found = assessed([*drawn(np.random.default_rng(2)), first_token("p3", None, rep=7)])
 
     (told,) = found.evidence
     assert (told.stream.tier, told.stream.probe_set, told.tokens, told.n) == (Tier.BORDER, INPUTS.probe_set, 30, 20)
@@ -124,7 +107,7 @@ def test_a_stream_is_told_the_scores_of_its_own_border_inputs() -> None:
 
 def test_while_border_inputs_are_looked_for_nothing_is_told() -> None:
     found = assessed(
-        [observation("p", b"a")], Enrolling("finding border inputs, screening: 1 of 900 answers", (Ask("q", 3),))
+        [first_token("p", b"a")], Enrolling("finding border inputs, screening: 1 of 900 answers", (Ask("q", 3),))
     )
 
     assert (found.finding.verdict, found.evidence, found.inputs) == (Verdict.INCONCLUSIVE, (), None)
@@ -140,7 +123,7 @@ def test_an_endpoint_without_border_inputs_is_inapplicable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "verdict"), [([], Verdict.INCONCLUSIVE), ([observation("p1", None)], Verdict.INAPPLICABLE)]
+    ("new", "verdict"), [([], Verdict.INCONCLUSIVE), ([first_token("p1", None)], Verdict.INAPPLICABLE)]
 )
 def test_without_a_first_token_nothing_is_found(new: list[Observation], verdict: Verdict) -> None:
     assert assessed(new).finding.verdict is verdict
@@ -148,11 +131,11 @@ def test_without_a_first_token_nothing_is_found(new: list[Observation], verdict:
 
 def test_answers_are_counted_in_their_order_and_those_of_a_cache_once() -> None:
     given_ = [
-        observation("p", b"a", answer="1"),
-        observation("p", b"b", rep=1, answer="2"),
-        observation("p", b"a", rep=2, answer="1"),
-        observation("q", None, answer="3"),
-        observation("q", b"c", key="warm-", answer="4"),
+        first_token("p", b"a", answer="1"),
+        first_token("p", b"b", rep=1, answer="2"),
+        first_token("p", b"a", rep=2, answer="1"),
+        first_token("q", None, answer="3"),
+        first_token("q", b"c", mark=HOT, answer="4"),
     ]
 
     found = first_tokens(given_)

@@ -26,6 +26,7 @@ from monitor.store.vocabulary import EpochEnd, StreamTier
 from probes import border
 from probes.border import Ask
 from probes.plan import ProbeKind
+from tests.monitor.drift.first_tokens import first_token
 from tests.monitor.store.material import AT, start
 
 SEED = b"b" * 32
@@ -101,19 +102,7 @@ class Made:
 
     def _answer(self, prompt: str, rep: int = 0) -> Observation:
         token = b"another" if self.rng.random() < self.others else TOKENS[int(self.rng.choice(3, p=(0.55, 0.4, 0.05)))]
-        return Observation(
-            item_key=f"{border.COLD}{prompt}",
-            rep=rep,
-            anchor=True,
-            tokens=(),
-            logprobs=np.array([]),
-            sampled=token,
-            reference_tokens=(),
-            expected={},
-            prompt_tokens=12,
-            expected_prompt_tokens=12,
-            response_id=None,
-        )
+        return first_token(prompt, token, rep=rep)
 
 
 @pytest.fixture
