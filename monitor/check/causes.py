@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from monitor.check.judge import Judged
 from monitor.drift.attribution import Attributed, attribute
+from monitor.drift.discriminating import Kind
 from monitor.drift.explained import Explained, explained, suspects_of
 from monitor.drift.features import Feature
 from monitor.drift.findings import Finding
@@ -86,7 +87,7 @@ class CheckCauses:
         self._add(seen, _explained_of(said.explained), found=bool(said.causes))
 
     def statements(self) -> tuple[CauseStatement, ...]:
-        """The likeliest first; none while nothing was found, or nothing speaks for one cause more than for another."""
+        """The likeliest first; none while nothing was found, and where what is on no list is the likeliest."""
         known = self._explained
         if not self._found or not (self._seen or known.likelihoods or known.sizes):
             return ()
@@ -97,6 +98,8 @@ class CheckCauses:
             sizes=known.sizes,
             divergences=known.divergences,
         )
+        if found.best.kind is Kind.NONE:
+            return ()
         told = [one for one in found.ranked if one.cause.weight >= _LEAST_WEIGHT]
         return tuple(map(_statement, told[:_MOST]))
 

@@ -44,6 +44,8 @@ class ErrorReport:
         return cls(code, safe_text(redact_known(message)), safe_text(redact_known(remedy)), exit_code)
 
 
+# What a library says before the words of its own.
+_INTERNAL = "Value error, "
 INTERRUPTED = ErrorReport("interrupted", "Interrupted.", "", EXIT_INTERRUPTED)
 
 
@@ -52,7 +54,8 @@ def describe_error(error: Exception) -> ErrorReport:
     if isinstance(error, CodedError):
         return ErrorReport.of(error.code, error.message, error.remedy, error.exit_code)
     if isinstance(error, typer.TyperException):
-        return ErrorReport.of("usage", error.format_message(), _help_hint(error), EXIT_USAGE)
+        message = error.format_message().replace(_INTERNAL, "")
+        return ErrorReport.of("usage", message, _help_hint(error), EXIT_USAGE)
     message = f"Internal error: {type(error).__name__}: {' '.join(str(error).split())[:MAX_INTERNAL_TEXT]}"
     return ErrorReport.of("internal_error", message, "MONITOR_DEBUG=1 shows where it happened.", EXIT_INTERNAL)
 

@@ -59,7 +59,7 @@ def causes_table(causes: Sequence[CauseStatement], ruler: str | None) -> Table:
         )
         for one in causes
     )
-    after = () if ruler is None else (f"log-probabilities moved by {ruler}",)
+    after = () if ruler is None else (f"how far log-probabilities moved: {ruler}",)
     return Table(
         "cause", "What changed, by all that was seen", ("cause", "kind", "weight", "speaks for it"), rows, after
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from monitor.check.causes import CheckCauses
-from monitor.drift.explained import Explained
+from monitor.drift.attribution import attribute
+from monitor.drift.explained import Explained, suspects_of
 from monitor.drift.features import Feature
 from monitor.drift.findings import Finding
 from monitor.drift.rule import Verdict
@@ -50,7 +51,7 @@ def test_what_the_reference_explains_is_named_with_what_speaks_for_it() -> None:
     assert said.ruler == W4.ruler
     (table,) = said_tables(said)
     assert table.rows[0].cells[:2] == ("w4-g64", "weights")
-    assert table.after == ("log-probabilities moved by about 6.5 times what int8 would make (6.0 to 7.0)",)
+    assert table.after == ("how far log-probabilities moved: about 6.5 times what int8 would make (6.0 to 7.0)",)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,16 @@ def test_without_a_reference_the_kind_is_told(seen: list[Sighting], kinds: set[s
 
     assert said.causes[0].kind in kinds
     assert said.causes[0].name == said.causes[0].kind
+
+
+def test_where_a_cause_on_no_list_is_the_likeliest_none_is_told() -> None:
+    """What no single cause on the list would do."""
+    seen = [Sighting.tested(one, 1e6) for one in (Feature.COLLISIONS, Feature.TOOL_FORM, Feature.CONTEXT)]
+    ranked = attribute(seen, suspects_of(())).ranked
+    said = CheckCauses().take(seen, [DRIFT], Explained(ruler="below noise: nothing"))
+
+    assert ranked[0].cause.name == "none-of-these"
+    assert (said.causes, said.ruler) == ((), "below noise: nothing")
 
 
 def test_each_run_adds_what_it_saw_and_the_later_one_says_more() -> None:

@@ -79,6 +79,7 @@ def test_the_version_as_json_names_the_libraries(monitor: Monitor) -> None:
         (("version", "--jsn"), "No such option: --jsn"),
         (("version", "extra"), "Got unexpected extra argument(s) (extra)"),
         (("providers", "show"), "Missing argument 'slug'."),
+        (("probe", "--provider", "x", "--probe", "boder"), "Invalid value for '--probe': 'boder' is not one of"),
     ],
 )
 def test_a_usage_error_is_exit_2_and_names_the_help(monitor: Monitor, arguments: tuple[str, ...], message: str) -> None:
